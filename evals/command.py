@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evals.measures.metrics import OFFERED_METRICS
-from workbench.errors import InvalidInput, list_choices
+from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from evals.evaluation import Evaluation
     from evals.experiments.report import RunJson
-    from evals.experiments.runs import EvalRun, RunFile
-    from evals.gateway import IndexedCorpus
+    from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
     from evals.measures.metrics import JudgeAgreement
-    from evals.measures.significance import Difference
     from evals.test_set import TestSet
-    from workbench.types import OnProgress, Scope, ShouldStop
+    from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
 RAGAS_MODES = ("free", "llm", "none")
-PAGE_METRIC = "page-hit@5"  # the metric that compares strategies if pages were judged
 EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
 
 
@@ -69,15 +67,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also answer the questions that have a reference answer, and report how many answers contain it",
     )
-    parser.add_argument(
-        "--document-cutoffs",
-        metavar="A,B",
-        help="also report how many of the first ten documents reach each share of the best score, and recall",
-    )
     for name, unit in (("seconds", float), ("calls", int), ("tokens", int)):
         text = f"limit of {name} for --ragas llm in total, divided among the strategies (WORKBENCH_JUDGE_*)"
         parser.add_argument(f"--judge-{name}", type=unit, metavar="N", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the run to a baseline file")
+    _add_evidence_arguments(parser)
+
+
+def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--refusals",
+        action="store_true",
+        help="also answer every question, and report which of those marked as without an answer are refused",
+    )
+    parser.add_argument(
+        "--pilot",
+        type=int,
+        metavar="N",
+        help="before an experiment: ask only the first N questions, and report which differences all of them can show",
+    )
+    parser.add_argument(
+        "--difference", type=float, metavar="D", help="also report how many questions it takes to show this difference"
+    )
+    parser.add_argument(
+        "--pool",
+        metavar="FILE",
+        help="instead: write the strategies' first documents that have no judgment to a CSV, for people to judge",
+    )
+    parser.add_argument("--pool-depth", type=int, default=10, metavar="K", help="documents per strategy (%(default)s)")
+    parser.add_argument(
+        "--pool-minutes", type=float, metavar="M", help="budget for judging: only the pairs that matter most"
+    )
+    parser.add_argument(
+        "--judgments", metavar="FILE", help="also use the judgments of a judged pool; a stored test set keeps them"
+    )
 
 
 def evaluate(
@@ -97,89 +120,46 @@ def evaluate(
         InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.experiments import report, runs
-    from evals.experiments.runs import add_run_files
-    from evals.gateway import index_corpus
-    from evals.measures.metrics import DEFAULT_METRICS, check_metrics
-    from evals.measures.significance import compare_with_best
-    from evals.test_sets.store import load_named_test_set
+    from evals.evaluation import check_difference, describe_power, measure
+    from evals.experiments import report
+    from evals.experiments.runs import choose_strategies
+    from evals.measures.metrics import DEFAULT_METRICS
     from workbench.retrieval.options import parameters_by_strategy
 
-    _parse_shares(arguments.document_cutoffs)  # otherwise its errors would come after minutes of searches
-    metrics = check_metrics(_parse_names(arguments.metrics) or DEFAULT_METRICS)
-    strategies = runs.choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
-    given = parameters_by_strategy(strategies, arguments.set)
+    metrics = _parse_names(arguments.metrics)
+    check_difference(arguments.difference)
+    strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
     if arguments.ragas == "llm":
         _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
-    test_set = load_named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
+    whole = _load_test_set(wb, arguments, scope, say).first(arguments.limit_queries)
+    test_set = whole.first(arguments.pilot)
     if arguments.baseline:
-        report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics)
-    corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
-    _report_missing(wb, test_set, corpus, say)
-    files = _load_run_files(wb, test_set, corpus, arguments.run_file, metrics, say)
-    run = runs.run_strategies(
-        wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
-    )
-    agreed: JudgeAgreement | None = None
+        report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
+    result = measure(
+        wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
+        parameters=parameters_by_strategy(strategies, arguments.set), index=arguments.index,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
+    run, agreed = result.run, None
     if arguments.ragas != "none":
         run, agreed = _judge_run(wb, run, arguments, on_progress, should_stop)
-    asked, run = run, add_run_files(run, files, metrics)
-    lead = PAGE_METRIC if test_set.pages and not arguments.metrics else metrics[0]
-    pairs = compare_with_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
-    payload = report.to_json(run, [pair.to_dict() for pair in pairs])
+    payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    _print_tables(run, pairs, lead, agreed, wb.settings.reranker, say)
-    _report_seen_questions(wb, run, say)
-    _measure_extras(wb, asked, arguments, payload, say, on_progress, should_stop)
+    payload["outcome"] = result.outcome
+    _print_tables(result, run, agreed, say)
+    if len(run.strategies) > 1 and len(test_set.answerable) > 1:
+        payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
+        for sentence in describe_power(payload["power"]):
+            say(sentence)
+    _measure_answers(wb, run.without_files, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
-    code = 0
-    if arguments.baseline:
-        code = _check_baseline(run, Path(arguments.baseline), payload, say)
+    code = _check_baseline(run, Path(arguments.baseline), payload, say) if arguments.baseline else 0
     return payload, code
 
 
-def _load_run_files(
-    wb: Workbench,
-    test_set: TestSet,
-    corpus: IndexedCorpus,
-    specs: Sequence[str],
-    metrics: Sequence[str],
-    say: Callable[[str], None],
-) -> list[RunFile]:
-    """Return the run files given as NAME=PATH, and report their gaps."""
-    from evals.experiments.runs import load_run_file
-    from evals.measures.metrics import max_ranking_depth
-
-    files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(metrics)) for spec in specs]
-    for note in (note for file in files for note in file.notes):
-        say(note)
-    return files
-
-
-def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
-    """Report missing judged documents."""
-    from evals.experiments.leaderboard import describe_judged_outside
-
-    for sentence in (*test_set.problems, *describe_judged_outside(wb, test_set)):
-        say(sentence)
-    if test_set.nowhere:
-        missing = list_choices(test_set.nowhere, 5)
-        say(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
-    for failure in corpus.failures:
-        say(f"Not indexed: {failure}")
-
-
-def _report_seen_questions(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
-    """Report rankers that were trained on the measured questions."""
-    from evals.learning.training import describe_seen_ranker, find_trained_rankers
-
-    for ranker in find_trained_rankers(wb, run.test_set.name, run.strategies.values()):
-        say(describe_seen_ranker(ranker))
-
-
-def _measure_extras(
+def _measure_answers(
     wb: Workbench,
     run: EvalRun,
     arguments: argparse.Namespace,
@@ -188,9 +168,9 @@ def _measure_extras(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> None:
-    """Add the requested measures besides rankings (answers, document cutoffs) to the JSON, and report them."""
+    """Add the requested measures of answers to the JSON, and report them."""
     from evals.experiments import report
-    from evals.experiments.cutoffs import measure_answers, measure_cutoffs
+    from evals.experiments.answers import measure_answers, measure_refusals
 
     if arguments.answers:
         payload["answers"] = {
@@ -198,39 +178,35 @@ def _measure_extras(
             for name in run.strategies
         }
         say(report.render_text(report.make_answer_table(payload["answers"])))
-    if cutoffs := _parse_shares(arguments.document_cutoffs):
-        payload["document_cutoffs"] = {
-            name: measure_cutoffs(
-                wb, run.test_set, run.corpus, name, cutoffs, on_progress=on_progress, should_stop=should_stop
-            )
+    if arguments.refusals:
+        payload["refusals"] = {
+            name: measure_refusals(wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop)
             for name in run.strategies
         }
-        say(report.render_text(report.make_cutoff_table(payload["document_cutoffs"])))
+        for name, refusals in payload["refusals"].items():
+            for sentence in refusals.describe():
+                say(f"{name}: {sentence}")
 
 
-def _print_tables(
-    run: EvalRun,
-    pairs: Sequence[Difference],
-    lead: str,
-    agreed: JudgeAgreement | None,
-    reranker: str,
-    say: Callable[[str], None],
-) -> None:
+def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | None, say: Callable[[str], None]) -> None:
     """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
-    from evals.experiments.leaderboard import describe_weaknesses
     from evals.judges.agreement import describe_agreement
 
-    say(report.render_text(report.make_table(run)))
+    tables = [report.make_table(run)]
+    if next(iter(run.strategies.values())).bounds:
+        tables.append(report.make_unjudged_table(run))
     if run.test_set.pages:
-        say(report.render_text(report.make_page_table(run)))
+        tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
-        say(report.render_text(report.make_ragas_table(run)))
+        tables.append(report.make_ragas_table(run))
+    for table in tables:
+        say(report.render_text(table))
     if agreed is not None:
         say(describe_agreement(agreed))
-    if pairs:
-        say(report.render_text(report.make_pair_table(pairs, title="Compared with the best")))
-    for note in (*report.describe_cost(run, reranker), *describe_weaknesses(run.test_set, run.strategies, lead)):
+    if result.against_best:
+        say(report.render_text(report.make_pair_table(result.against_best, title="Compared with the best")))
+    for note in filter(None, (result.outcome, *result.notes)):
         say(note)
 
 
@@ -246,13 +222,65 @@ def _judge_run(
     from evals.judges.judging import add_ragas, judge_run
 
     endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
-    parts = len(run.strategies) + 1  # the last part is for the judge's own agreement with the test set
-    figures = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts)
+    parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
+    figures = judge_run(
+        wb, run.without_files, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts
+    )
     judged = add_ragas(run, figures)
     if endpoint is None:
         return judged, None
     texts = Texts(wb, run.test_set, run.corpus)
     return judged, measure_judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
+
+
+def _load_test_set(
+    wb: Workbench, arguments: argparse.Namespace, scope: Scope | None, say: Callable[[str], None]
+) -> TestSet:
+    """Return the test set, with the judgments of a judged pool if there is one."""
+    from evals.evaluation import add_judgments
+    from evals.test_sets.store import load_named_test_set
+
+    test_set = load_named_test_set(wb, arguments.test_set, scope)
+    if arguments.judgments:
+        try:
+            text = Path(arguments.judgments).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{arguments.judgments} is not readable as UTF-8 text ({error}); check it.") from error
+        test_set, reading = add_judgments(wb, test_set, arguments.test_set, text)
+        for sentence in reading.describe():
+            say(sentence)
+    return test_set
+
+
+def write_pool(
+    wb: Workbench,
+    arguments: argparse.Namespace,
+    *,
+    say: Callable[[str], None],
+    scope: Scope | None = None,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[JsonObject, int]:
+    """Write the pool of the strategies to the file given with ``--pool``; return its size and the exit code.
+
+    Raises:
+        InvalidInput: Invalid arguments, an unreadable test set, or a file that is not writable.
+    """
+    from evals.evaluation import TestSets
+    from evals.experiments.report import write_report
+    from evals.experiments.runs import choose_strategies
+
+    strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
+    test_set = _load_test_set(wb, arguments, scope, say)
+    made, text = TestSets(wb).pool(
+        test_set, strategies, depth=arguments.pool_depth, minutes=arguments.pool_minutes, index=arguments.index,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
+    write_report(Path(arguments.pool), text)
+    say(f"{arguments.pool}: {made.describe()} Fill in the column grade (relevant, partly, not), then use --judgments.")
+    place: JsonObject = {"dataset": test_set.name, "file": str(arguments.pool), "depth": arguments.pool_depth}
+    counts: JsonObject = {"pairs": len(made.items), "total": made.total, "judged": made.judged}
+    return place | counts | {"left_out": made.left_out}, 0
 
 
 def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
@@ -283,10 +311,3 @@ def _parse_names(text: str | None) -> list[str]:
     if text is not None and not names:
         raise InvalidInput("The list of names is empty; separate names with commas, or omit the option.")
     return names
-
-
-def _parse_shares(text: str | None) -> list[float]:
-    try:
-        return [float(name) for name in _parse_names(text)]
-    except ValueError:
-        raise InvalidInput(f"Invalid cutoffs {text!r}; use shares from 0 to 1, such as 0,0.5.") from None

@@ -36,6 +36,8 @@ from workbench.retrieval.strategies import strategy_named
 from workbench.types import Index, JsonObject, OnProgress, ParameterValue, ShouldStop, Value, read_parameters, to_plain
 from workbench.workbench import Workbench
 
+write_report = report.write_report  # of the command
+
 # What a file describes
 
 
@@ -69,6 +71,11 @@ class Bar:
     min: float | None  # lowest mean that passes
     max_drop: float | None  # largest drop of the mean that passes; a larger one also passes if it may be noise
     against: str  # another run of the experiment; "" for the baseline file
+
+    @property
+    def allowance(self) -> str:
+        """The tolerated drop, as text."""
+        return f"at most {self.max_drop:g} below {self.against or 'the baseline'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,7 +563,7 @@ def _plan_test_set(wb: Workbench, definition: TestSetDefinition) -> tuple[Change
     changed = [
         what
         for what, is_changed in (
-            ("documents", _corpus_hash(stored) != _corpus_hash(test_set)),
+            ("documents", getattr(stored.corpus, "hash", "") != getattr(test_set.corpus, "hash", "")),
             ("questions or judgments", stored.questions_hash != test_set.questions_hash),
             ("description", bool(definition.description) and info.description != definition.description),
         )
@@ -583,10 +590,6 @@ def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet
     places = {(one.question_id, one.document, one.start, one.end): one for one in judgments}
     made = TestSet(definition.title, tuple(questions), tuple(places.values()), scope=stored.scope)
     return made, problems
-
-
-def _corpus_hash(test_set: TestSet) -> str:
-    return test_set.corpus.hash if test_set.corpus is not None else ""
 
 
 # Checks: experiments against their bars, as a table, JUnit XML and Markdown
@@ -647,7 +650,8 @@ class CheckReport:
         rows = ["| | Experiment | Run | Metric | Value | Bar | Detail |", "|---|---|---|---|---:|---|---|"]
         marks = {"passed": "✅", "failed": "❌", "error": "⚠️", "skipped": "➖"}
         for one in self.verdicts:
-            cells = (marks[one.state], one.experiment, one.run, one.metric, _format_value(one), one.bar, one.detail)
+            value = "-" if one.value is None else f"{one.value:.4f}"
+            cells = (marks[one.state], one.experiment, one.run, one.metric, value, one.bar, one.detail)
             rows.append(f"| {' | '.join(_escape(cell) for cell in cells)} |")
         notes = [f"- {_escape(note)}" for note in self.notes]
         return "\n".join([title, "", *rows, *(["", *notes] if notes else [])]) + "\n"
@@ -700,38 +704,41 @@ def check(
         Cancelled: ``should_stop`` returned True; the answers so far are kept.
     """
     configuration = read_configuration(wb, path)
-    _check_applied(wb, configuration)
+    file = configuration.path.name
+    if not configuration.experiments:
+        raise InvalidInput(f"{file} has no experiments; add a table [experiments.NAME].")
+    if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
+        first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
+        raise InvalidInput(f"{file} is not applied ({first}); run: workbench apply {configuration.path}")
     for definition in configuration.experiments:
         if definition.needs_baseline and not save:
             _read_baseline(wb, definition)
     verdicts: list[Verdict] = []
     notes: list[str] = []
+    experiments = Experiments(wb)
     for definition in configuration.experiments:
-        experiment = _run(wb, definition, on_progress, should_stop)
-        results = {result.position: result for result in Experiments(wb).results(experiment.id)}
+        made = experiments.create(
+            definition.title,
+            definition.test_set,
+            list(definition.runs.values()),
+            metrics=definition.metrics,
+            limit_queries=definition.limit,
+        )
+        experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
+        results = {result.position: result for result in experiments.results(experiment.id)}
         names = list(definition.runs)
         runs = {names[at]: result.run for at, result in results.items() if result.run is not None}
         errors = {
             name: (results[at].error if at in results else None) or "it did not run" for at, name in enumerate(names)
         }
         verdicts += _judge(wb, definition, experiment, runs, errors, save)
-        run = _collect(wb, definition, experiment, runs)
-        notes += [
-            f"{definition.title}: {note}" for note in describe_weaknesses(run.test_set, runs, definition.metrics[0])
-        ]
+        test_set = experiments.test_set(experiment)
+        notes += [f"{definition.title}: {note}" for note in describe_weaknesses(test_set, runs, definition.metrics[0])]
         if save and definition.baseline is not None and runs:
-            report.save_baseline(run, definition.baseline)
+            corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
+            report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
             notes.append(f"{definition.title}: the baseline is saved in {definition.baseline}.")
-    return CheckReport(configuration.path.name, tuple(verdicts), tuple(notes))
-
-
-def _check_applied(wb: Workbench, configuration: Configuration) -> None:
-    name = configuration.path.name
-    if not configuration.experiments:
-        raise InvalidInput(f"{name} has no experiments; add a table [experiments.NAME].")
-    if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
-        first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
-        raise InvalidInput(f"{name} is not applied ({first}); run: workbench apply {configuration.path}")
+    return CheckReport(file, tuple(verdicts), tuple(notes))
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:
@@ -751,40 +758,7 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
     return baseline
 
 
-def _run(
-    wb: Workbench, definition: ExperimentDefinition, on_progress: OnProgress | None, should_stop: ShouldStop | None
-) -> Experiment:
-    """Run an experiment, stored like those of the app; unchanged answers are reused."""
-    experiments = Experiments(wb)
-    made = experiments.create(
-        definition.title,
-        definition.test_set,
-        list(definition.runs.values()),
-        metrics=definition.metrics,
-        limit_queries=definition.limit,
-    )
-    return experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
-
-
-def _collect(
-    wb: Workbench, definition: ExperimentDefinition, experiment: Experiment, runs: Mapping[str, StrategyRun]
-) -> EvalRun:
-    test_set = Experiments(wb).test_set(experiment)
-    corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
-    return EvalRun(test_set, corpus, runs)
-
-
 # Verdicts on bars
-
-
-@dataclass(frozen=True, slots=True)
-class _Fall:
-    """A bar on a drop, with the compared values by question."""
-
-    bar: Bar
-    reference: str
-    values: Mapping[str, float]
-    before: Mapping[str, float]
 
 
 def _judge(
@@ -805,15 +779,13 @@ def _judge(
             mean = runs[name].means[definition.metrics[0]]
             yield Verdict(definition.title, name, definition.metrics[0], "no bar", mean, "skipped", "measured only")
     bars = [bar for bar in definition.bars if bar.run in runs]
-    yield from (_judge_minimum(definition.title, bar, runs[bar.run]) for bar in bars if bar.min is not None)
+    for bar in bars:
+        if bar.min is not None:
+            mean = runs[bar.run].means[bar.metric]
+            state, verb = ("passed", "is not") if mean >= bar.min - 1e-9 else ("failed", "is")
+            detail = f"{mean:.4f} {verb} below {bar.min:g}"
+            yield Verdict(definition.title, bar.run, bar.metric, f"at least {bar.min:g}", mean, state, detail)
     yield from _judge_falls(wb, definition, experiment, [bar for bar in bars if bar.max_drop is not None], runs, save)
-
-
-def _judge_minimum(title: str, bar: Bar, run: StrategyRun) -> Verdict:
-    mean, least = run.means[bar.metric], bar.min or 0.0
-    state = "passed" if mean >= least - 1e-9 else "failed"
-    detail = f"{mean:.4f} is {'not ' if state == 'passed' else ''}below {least:g}"
-    return Verdict(title, bar.run, bar.metric, f"at least {least:g}", mean, state, detail)
 
 
 def _judge_falls(
@@ -833,30 +805,23 @@ def _judge_falls(
                 f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
                 "check FILE --save"
             )
-    falls: list[_Fall] = []
+    by_metric: dict[str, list[tuple[Bar, Mapping[str, float]]]] = {}
     for bar in bars:
-        reference = bar.against or "the baseline"
         if bar.against:
             before = runs[bar.against].values[bar.metric] if bar.against in runs else None
         else:
             before = baseline["questions"].get(bar.run, {}).get(bar.metric) if baseline else None
-        if before is None:
-            reason = "the baseline is being saved" if save and not bar.against else f"{reference} has no values for it"
-            text, mean = _describe_fall(bar), runs[bar.run].means[bar.metric]
-            yield Verdict(definition.title, bar.run, bar.metric, text, mean, "skipped", reason)
-        else:
-            falls.append(_Fall(bar, reference, runs[bar.run].values[bar.metric], before))
-    by_metric: dict[str, list[_Fall]] = {}
-    for fall in falls:
-        by_metric.setdefault(fall.bar.metric, []).append(fall)
+        if before is not None:
+            by_metric.setdefault(bar.metric, []).append((bar, before))
+            continue
+        lacking = f"{bar.against or 'the baseline'} has no values for it"
+        reason = "the baseline is being saved" if save and not bar.against else lacking
+        mean = runs[bar.run].means[bar.metric]
+        yield Verdict(definition.title, bar.run, bar.metric, bar.allowance, mean, "skipped", reason)
     for metric, group in by_metric.items():
-        pairs = [(one.bar.run, one.values, one.reference, one.before) for one in group]
-        for fall, difference in zip(group, compare_pairs(metric, pairs, alternative="less"), strict=True):
-            yield _judge_fall(definition.title, fall.bar, runs[fall.bar.run].means[metric], difference)
-
-
-def _describe_fall(bar: Bar) -> str:
-    return f"at most {bar.max_drop:g} below {bar.against or 'the baseline'}"
+        pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
+        for (bar, _), difference in zip(group, compare_pairs(metric, pairs, alternative="less"), strict=True):
+            yield _judge_fall(definition.title, bar, runs[bar.run].means[metric], difference)
 
 
 def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
@@ -868,23 +833,10 @@ def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Ve
     counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
     noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
     detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
-    return Verdict(title, bar.run, bar.metric, _describe_fall(bar), mean, state, detail)
+    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, detail)
 
 
 # Texts of reports
-
-
-def write_report(path: Path, text: str) -> None:
-    """Write a report. Raises InvalidInput if the file is not writable."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{path} is not writable ({error.strerror}); choose another path.") from error
-
-
-def _format_value(verdict: Verdict) -> str:
-    return "-" if verdict.value is None else f"{verdict.value:.4f}"
 
 
 def _escape(text: str) -> str:

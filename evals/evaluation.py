@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from evals.experiments import report
+from evals.experiments.answers import Refusals, measure_refusals
 from evals.experiments.catalogue import Cell, Experiments, make_cells
-from evals.experiments.leaderboard import check_comparable, describe_weaknesses, find_changes, make_leaderboard
-from evals.experiments.runs import EvalRun, StrategyRun, add_run_files, load_run_file, run_strategies
-from evals.gateway import index_corpus
-from evals.learning.training import TrainingResult
+from evals.experiments.leaderboard import (
+    check_comparable,
+    describe_judged_outside,
+    describe_weaknesses,
+    describe_wording,
+    find_changes,
+    make_leaderboard,
+)
+from evals.experiments.runs import (
+    EvalRun,
+    Ranking,
+    StrategyRun,
+    add_run_files,
+    ask_question,
+    load_run_file,
+    run_strategies,
+    score_answers,
+)
+from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
+from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
     DEFAULT_METRICS,
+    PAGE_METRIC,
     check_metrics,
     max_ranking_depth,
     measure_rankings,
@@ -24,21 +48,30 @@ from evals.measures.metrics import (
 )
 from evals.measures.significance import (
     Difference,
+    Power,
     bootstrap_interval,
+    check_difference,
     compare_all_pairs,
     compare_pairs,
     compare_with_best,
+    describe_decision,
     describe_difference,
+    describe_outcome,
+    describe_power,
+    find_winner_name,
+    measure_power,
 )
-from evals.test_set import TestSet
+from evals.test_set import Judgment, TestSet
 from evals.test_sets.exchange import CSV_COLUMNS, import_csv, locate_quote, write_csv
 from evals.test_sets.folders import load_test_set
-from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set
+from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set, parse_grade
 from workbench.display import leaderboard_html
-from workbench.errors import InvalidInput, list_choices
-from workbench.formatting import progress_bar
+from workbench.errors import Cancelled, InvalidInput, WorkbenchError, list_choices
+from workbench.formatting import count_text, progress_bar
+from workbench.retrieval.options import split_strategy
+from workbench.retrieval.strategies import check_parameters
 from workbench.runtime import check_extra
-from workbench.types import OnProgress, Scope, ShouldStop
+from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -50,6 +83,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "AnyTestSet",
     "Cell",
     "check_comparable",
+    "check_difference",
     "Evaluation",
     "Experiments",
     "TestSets",
@@ -58,6 +92,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "compare_all_pairs",
     "compare_pairs",
     "compare_with_best",
+    "describe_power",
     "find_changes",
     "locate_quote",
     "make_cells",
@@ -87,8 +122,31 @@ class Evaluation:
 
     @property
     def best(self) -> str:
-        """The name of the best run."""
+        """The name of the run with the highest mean, which may be chance; see ``winner``."""
         return next(iter(self.strategies))
+
+    @property
+    def winner(self) -> str | None:
+        """The name of the run that is significantly better than every other one; None if that is not decided."""
+        return find_winner_name(self.best, self.against_best)
+
+    @property
+    def outcome(self) -> str:
+        """A sentence: decided, or about how many more questions would decide it; "" for a single run."""
+        return describe_outcome(self.best, self.against_best)
+
+    def power(self, difference: float | None = None, *, questions: int | None = None) -> Power:
+        """Return the smallest difference that the questions can show with a power of 80%, from these runs.
+
+        Args:
+            difference: Also return how many questions this difference needs.
+            questions: Number of questions of the whole test set, if these were a pilot of it.
+
+        Raises:
+            InvalidInput: A single run, fewer than two questions, or a difference outside 0..1.
+        """
+        values = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        return measure_power(self.metric, values, questions, difference)
 
     @property
     def questions(self) -> pandas.DataFrame:
@@ -97,7 +155,9 @@ class Evaluation:
         import pandas as pd
 
         asked = self.run.test_set.answerable
-        columns = {name: [run.values[self.metric][one.id] for one in asked] for name, run in self.strategies.items()}
+        columns = {
+            name: [run.values[self.metric].get(one.id) for one in asked] for name, run in self.strategies.items()
+        }
         index = pd.Index([question.id for question in asked], name="question_id")
         return pd.DataFrame({"question": [question.text for question in asked], **columns}, index=index)
 
@@ -127,12 +187,15 @@ class Evaluation:
         check_extra("app")
         import pandas as pd
 
-        against = self._against_best
+        against = {one.a: describe_difference(one) for one in self.against_best}
+        decisions = {one.a: describe_decision(one) for one in self.against_best}
         rows: list[dict[str, object]] = []
         for name, run in self.strategies.items():
             low, high = bootstrap_interval(list(run.values[self.metric].values()))
             row: dict[str, object] = {"strategy": name, **run.means, "low": low, "high": high}
-            rows.append(row | {"p50_ms": run.latency_ms.get("p50"), "against_best": against.get(name, "")})
+            row |= {"p50_ms": run.latency_ms.get("p50"), "against_best": against.get(name, "")}
+            row |= {"unjudged": run.share_unjudged.get(self.metric), "bounds": run.bounds.get(self.metric)}
+            rows.append(row | {"decision": decisions.get(name, "")})
         return pd.DataFrame(rows).set_index("strategy")
 
     def plot(self) -> altair.LayerChart | altair.FacetChart:
@@ -154,25 +217,248 @@ class Evaluation:
         )
         return chart.configure(background="transparent").configure_view(stroke=None)
 
-    @property
-    def _against_best(self) -> dict[str, str]:
-        values = {name: run.values[self.metric] for name, run in self.strategies.items()}
-        return {one.a: describe_difference(one) for one in compare_with_best(self.metric, values)}
+    @cached_property
+    def against_best(self) -> list[Difference]:
+        """How each other run differs from the best one by the leaderboard's metric, corrected for the comparisons."""
+        return compare_with_best(self.metric, {name: run.values[self.metric] for name, run in self.strategies.items()})
 
     def _repr_html_(self) -> str:
-        against, metrics = self._against_best, list(next(iter(self.strategies.values())).values)
+        against = {one.a: describe_difference(one) for one in self.against_best}
+        metrics = list(next(iter(self.strategies.values())).values)
         rows: list[list[str]] = []
         for name, run in self.strategies.items():
             values = [f"{run.means[metric]:.3f}" for metric in metrics]
             p50 = f"{run.latency_ms['p50']:.0f}" if run.latency_ms else ""
-            rows.append([name, *values, p50, against.get(name, "best")])
-        heads = ["Strategy", *(metric_title(metric) for metric in metrics), "p50 ms", "Against the best"]
+            unjudged = f"{run.share_unjudged[self.metric]:.0%}" if self.metric in run.share_unjudged else ""
+            leads = "best" if self.winner else "highest mean, not decided" if len(self.strategies) > 1 else ""
+            rows.append([name, *values, unjudged, p50, against.get(name, leads)])
+        titles = [metric_title(metric) for metric in metrics]
+        heads = ["Strategy", *titles, "Unjudged", "p50 ms", "Against the best"]
         asked, documents = len(self.run.test_set.answerable), self.run.corpus.documents
         head = f"{asked:,} questions, {documents:,} documents; by {metric_title(self.metric)}"
-        return leaderboard_html(self.run.test_set.name, head, heads, rows, self.notes)
+        return leaderboard_html(self.run.test_set.name, head, heads, rows, tuple(self.sentences))
+
+    @property
+    def sentences(self) -> list[str]:
+        """The outcome, what the questions can show, and the notes."""
+        is_compared = len(self.strategies) > 1 and len(self.run.test_set.answerable) > 1
+        power = describe_power(self.power()) if is_compared else []
+        return [*filter(None, [self.outcome]), *power, *self.notes]
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
-        printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.notes]))
+        printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.sentences]))
+
+
+# Pools: what the strategies found and no one has judged, as a blind queue for people to judge
+#
+# A pool is the union of the first documents of several strategies, each document once per question, without the name of
+# the strategy that found it (Sparck Jones and van Rijsbergen 1975). The documents on whose ranks the undecided
+# strategies disagree most come first, because only they can change the decision (Carterette, Allan and Sitaraman, SIGIR
+# 2006); the rest of the order is random but repeatable.
+
+POOL_DEPTH = 10  # documents per strategy and question
+SECONDS_PER_PAIR = 15  # to read a question and a passage, and to judge
+MAX_POOL_DEPTH = 200
+POOL_METRIC = "ndcg@10"  # the metric whose decision orders the pool
+POOL_COLUMNS = ("id", "question", "document", "title", "text", "grade")
+MAX_TEXT_CHARS = 1_500  # of a document, around the passage that was found
+
+Rankings = Mapping[str, Mapping[str, Ranking]]  # by strategy and question id
+
+
+@dataclass(frozen=True, slots=True)
+class PoolItem(Value):
+    """A question and a document to judge; ``start`` is the start of its first found passage."""
+
+    question_id: str
+    question: str
+    document: str
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pool(Value):
+    """A blind queue of unjudged pairs, the most decisive first."""
+
+    items: tuple[PoolItem, ...]
+    total: int  # pairs in the union of the strategies' first documents, with those already judged
+    judged: int  # pairs of the union that have a judgment
+    left_out: int = 0  # pairs beyond the budget
+
+    def describe(self) -> str:
+        """Return the size of the pool as a sentence."""
+        minutes = len(self.items) * SECONDS_PER_PAIR / 60
+        rest = f"; {self.left_out:,} more are left out by the budget" if self.left_out else ""
+        return (
+            f"{len(self.items):,} pairs to judge, about {minutes:.0f} minutes at {SECONDS_PER_PAIR} s each; "
+            f"{self.judged:,} of {self.total:,} in the pool are judged already{rest}."
+        )
+
+
+def rank_all(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategies: Sequence[str],
+    depth: int = POOL_DEPTH,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> dict[str, dict[str, Ranking]]:
+    """Ask every question, also those without a judgment, and return the answers by strategy and question id.
+
+    Raises:
+        InvalidInput: An unknown strategy, no question, or a depth outside 1..200.
+        Cancelled: ``should_stop`` returned True.
+    """
+    if not 1 <= depth <= MAX_POOL_DEPTH:
+        raise InvalidInput(f"Invalid pool depth {depth}; use 1 to {MAX_POOL_DEPTH}.")
+    if not test_set.questions or not strategies:
+        raise InvalidInput("A pool needs questions and strategies; add some.")
+    rankings: dict[str, dict[str, Ranking]] = {}
+    for number, name in enumerate(dict.fromkeys(strategies)):
+        strategy, index = split_strategy(name, None)
+        over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
+        parameters = check_parameters(strategy, None)
+        rankings[name] = {}
+        for place, question in enumerate(test_set.questions):
+            if should_stop is not None and should_stop():
+                raise Cancelled("Stopped; no pool was written.")
+            rankings[name][question.id] = ask_question(wb, over, question, strategy, parameters, depth)
+            if on_progress is not None:
+                done, total = number * len(test_set.questions) + place + 1, len(strategies) * len(test_set.questions)
+                on_progress(Progress(done, total, name))
+    return rankings
+
+
+def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, minutes: float | None = None) -> Pool:
+    """Return the unjudged pairs among the first ``depth`` documents of each strategy, the most decisive first.
+
+    Args:
+        test_set: The questions and the judgments so far.
+        rankings: Answers by strategy and question id.
+        depth: Documents per strategy and question.
+        minutes: Budget, at 15 seconds for each pair; all pairs if None.
+
+    Raises:
+        InvalidInput: A budget of 0 or less.
+    """
+    if minutes is not None and minutes <= 0:
+        raise InvalidInput(f"Invalid budget of {minutes:g} minutes; use more than 0.")
+    contested = _list_contested(test_set, rankings)
+    texts = {question.id: question.text for question in test_set.questions}
+    weighed: list[tuple[float, bytes, PoolItem]] = []
+    total = 0
+    for question_id, text in texts.items():
+        gains = {
+            name: {key: 1 / log2(place + 2) for place, key in enumerate(answers[question_id].documents[:depth])}
+            for name, answers in rankings.items()
+            if question_id in answers
+        }
+        grades = test_set.qrels.get(question_id, {})
+        for document in dict.fromkeys(key for own in gains.values() for key in own):
+            total += 1
+            if grades.get(document, -1) >= 0:
+                continue
+            apart = [abs(gains[a].get(document, 0.0) - gains[b].get(document, 0.0)) for a, b in contested]
+            digest = hashlib.sha256(f"{question_id}|{document}".encode()).digest()
+            found = (hit for name in rankings for hit in rankings[name][question_id].passages)
+            start = min((hit.start for hit in found if hit.document == document), default=0)
+            item = PoolItem(question_id, text, document, start)
+            weighed.append((-max(apart, default=0.0), digest, item))
+    weighed.sort(key=lambda one: one[:2])
+    most = len(weighed) if minutes is None else max(1, int(minutes * 60 / SECONDS_PER_PAIR))
+    items = tuple(item for _, _, item in weighed[:most])
+    return Pool(items, total, total - len(weighed), len(weighed) - len(items))
+
+
+def _list_contested(test_set: TestSet, rankings: Rankings) -> list[tuple[str, str]]:
+    """Return the pairs of strategies that are not decided yet: the best and its rivals, or all of them."""
+    everything = list(combinations(rankings, 2))
+    if not test_set.answerable or len(rankings) < 2:
+        return everything
+    asked = {question.id for question in test_set.answerable}
+    values = {
+        name: score_answers(test_set, name, {}, {key: answers[key] for key in asked}, [POOL_METRIC]).values[POOL_METRIC]
+        for name, answers in rankings.items()
+    }
+    open_pairs = [(one.a, one.b) for one in compare_with_best(POOL_METRIC, values) if not one.significant]
+    return open_pairs or everything
+
+
+def write_pool(wb: Workbench, corpus: IndexedCorpus, pool: Pool) -> str:
+    """Return a pool as CSV with an empty column ``grade`` for ``read_pool``."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(POOL_COLUMNS)
+    ids = {key: document_id for document_id, key in corpus.keys.items()}
+    for item in pool.items:
+        document = wb.documents.get(ids.get(item.document, item.document))
+        text = (document.text or "")[item.start : item.start + MAX_TEXT_CHARS]
+        writer.writerow([item.question_id, item.question, item.document, document.title.strip(), text, ""])
+    return stream.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class PoolReading(Value):
+    """The judgments of a judged pool; ``blank`` counts rows without a grade, ``problems`` describe rejected rows."""
+
+    judgments: tuple[Judgment, ...]
+    blank: int
+    problems: tuple[str, ...] = ()
+
+    def describe(self) -> list[str]:
+        """Return sentences on what was read and what was left out."""
+        blank = [f"Left out: {count_text(self.blank, 'row')} without a grade."] if self.blank else []
+        return [f"Read {count_text(len(self.judgments), 'judgment')}.", *blank, *self.problems]
+
+
+def read_pool(test_set: TestSet, text: str) -> PoolReading:
+    """Return the judgments in a pool whose column ``grade`` was filled in; further columns are ignored.
+
+    Grades are relevant, partly, not, or whole numbers.
+
+    Raises:
+        InvalidInput: A column is missing.
+    """
+    reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff"), newline=""))
+    needed = ("id", "document", "grade")
+    if lacking := [name for name in needed if name not in (reader.fieldnames or ())]:
+        raise InvalidInput(f"The judged pool has no column {list_choices(lacking)}; keep the columns of the pool.")
+    known = {question.id for question in test_set.questions}
+    judgments: dict[tuple[str, str], Judgment] = {}
+    problems: list[str] = []
+    blank = 0
+    for number, row in enumerate(reader, 2):
+        key, document, grade = ((row[name] or "").strip() for name in needed)
+        if not grade:
+            blank += 1
+            continue
+        try:
+            if key not in known:
+                raise InvalidInput(f"There is no question {key!r} in the test set.")
+            if not document:
+                raise InvalidInput("The document is missing.")
+            judgments[key, document] = Judgment(key, document, parse_grade(grade))
+        except WorkbenchError as error:
+            problems.append(f"Row {number} is left out: {error}")
+    return PoolReading(tuple(judgments.values()), blank, tuple(problems))
+
+
+def add_judgments(wb: Workbench, test_set: TestSet, key: str, text: str) -> tuple[TestSet, PoolReading]:
+    """Return a test set with the judgments of a judged pool; a stored one gets a new version.
+
+    Args:
+        key: Title or id of the test set; one that is not stored is changed for this run only.
+    """
+    read = read_pool(test_set, text)
+    store = TestSetStore(wb)
+    if read.judgments and key in {name for info in store.list() for name in (info.id, info.title)}:
+        store.judge_all(key, read.judgments)
+        return replace(store.load(key), scope=test_set.scope), read
+    judged = {(one.question_id, one.document) for one in read.judgments}
+    kept = [one for one in test_set.judgments if one.is_span or (one.question_id, one.document) not in judged]
+    return replace(test_set, judgments=(*kept, *read.judgments)), read
 
 
 # Test sets from folders, pairs and tables
@@ -241,7 +527,67 @@ class TestSets(TestSetStore):
         if unknown:
             raise InvalidInput(f"Unknown columns {list_choices(unknown)}; use {list_choices(CSV_COLUMNS, 20)}.")
         rows = frame.astype(object).where(frame.notna(), "").to_dict("records")
-        return self._store_rows(title, [{str(name): _read_cell(value) for name, value in row.items()} for row in rows])
+        for row in rows:  # pandas turns whole numbers into floats in a column with gaps
+            row |= {name: int(one) for name, one in row.items() if isinstance(one, float) and one.is_integer()}
+        return self._store_rows(title, [{str(name): value for name, value in row.items()} for row in rows])
+
+    def pool(
+        self,
+        test_set: AnyTestSet,
+        strategies: Sequence[str],
+        *,
+        depth: int = POOL_DEPTH,
+        minutes: float | None = None,
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> tuple[Pool, str]:
+        """Return the unjudged documents among the strategies' first ones as a blind queue, and as CSV.
+
+        Args:
+            test_set: A test set; its questions need no judgments.
+            strategies: Names of strategies (NAME or NAME@INDEX).
+            depth: Documents per strategy and question.
+            minutes: Budget for judging: the pairs that can still change the decision come first; all pairs if None.
+            index: Index whose chunker and model are used; the default one if None.
+            on_progress: Called with each ``Progress``, instead of a progress bar.
+            should_stop: Polled between questions; return True to stop.
+
+        Raises:
+            InvalidInput: An unknown strategy, no questions, or an invalid depth or budget.
+        """
+        chosen = self.read(test_set)
+        with progress_bar("Pool", on_progress) as show:
+            corpus = index_corpus(self._wb, chosen, index, on_progress=show, should_stop=should_stop)
+            rankings = rank_all(self._wb, chosen, corpus, strategies, depth, on_progress=show, should_stop=should_stop)
+            pool = make_pool(chosen, rankings, depth, minutes)
+        return pool, write_pool(self._wb, corpus, pool)
+
+    def refusals(
+        self,
+        test_set: AnyTestSet,
+        strategy: str | None = None,
+        *,
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Refusals:
+        """Return how well answers to questions without an answer are refused; questions are marked in the test set.
+
+        Raises:
+            InvalidInput: No question is marked as without an answer.
+        """
+        chosen = self.read(test_set)
+        with progress_bar("Refusals", on_progress) as show:
+            corpus = index_corpus(self._wb, chosen, index, on_progress=show)
+            return measure_refusals(self._wb, chosen, corpus, strategy, on_progress=show)
+
+    def import_pool(self, key: str, text: str) -> PoolReading:
+        """Store the judgments of a judged pool (CSV) in a stored test set; rows without a grade are left out.
+
+        Raises:
+            NotFound: No such test set. InvalidInput: A column is missing.
+        """
+        return add_judgments(self._wb, self.load(key), self.info(key).id, text)[1]
 
     def _store_rows(self, title: str, rows: Sequence[Mapping[str, object]]) -> TestSetInfo:
         made = self.create(title)
@@ -256,11 +602,6 @@ class TestSets(TestSetStore):
         return self.info(made.id)
 
 
-def _read_cell(value: object) -> object:
-    """Return a table's value; pandas turns whole numbers into floats in a column with gaps."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 # Measuring
 
 
@@ -270,24 +611,31 @@ def measure(
     strategies: Sequence[str],
     metrics: Sequence[str] | None,
     *,
-    run_files: Mapping[str, str | Path],
+    run_files: Sequence[str],
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     index: str | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Evaluation:
-    """Measure strategies and run files on a test set; the arguments are those of ``Workbench.evaluate``."""
+    """Measure strategies and run files (NAME=PATH) on a test set; the rest is as in ``Workbench.evaluate``."""
     checked = check_metrics(metrics or DEFAULT_METRICS)
+    lead = PAGE_METRIC if test_set.pages and not metrics else checked[0]
     with progress_bar("Evaluate", on_progress) as show:
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
-        depth = max_ranking_depth(checked)
-        specs = [f"{name}={path}" for name, path in run_files.items()]
-        files = [load_run_file(wb, test_set, corpus, spec, depth) for spec in specs]
+        files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
             wb, test_set, corpus, strategies, checked, parameters=parameters, on_progress=show, should_stop=should_stop
         )
     run = add_run_files(run, files, checked)
-    notes = [note for file in files for note in file.notes]
+    notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]
+    if test_set.nowhere:
+        missing = list_choices(test_set.nowhere, 5)
+        notes.append(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
+    notes += [note for file in files for note in file.notes]
     notes += report.describe_cost(run, wb.settings.reranker)
-    return Evaluation(run, checked[0], (*notes, *describe_weaknesses(test_set, run.strategies, checked[0])))
+    notes += describe_weaknesses(test_set, run.strategies, lead)
+    ids = {key: document_id for document_id, key in corpus.keys.items()}
+    notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))
+    notes += map(describe_seen_ranker, find_trained_rankers(wb, test_set.name, run.strategies.values()))
+    return Evaluation(run, lead, tuple(notes))

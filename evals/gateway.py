@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -35,6 +35,8 @@ from workbench.types import (
 from workbench.workbench import Workbench
 
 # Documents and queries of the corpus
+
+MAX_TEXTS_READ = 300  # questions whose relevant documents are read to compare their words
 
 
 def list_documents(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
@@ -127,27 +129,22 @@ def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures
 
     Raises what a search raises.
     """
-    return retry_on_primary(wb.corpus, lambda: _extract_features(wb, question, ask))
-
-
-def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    request = wb.requests.make(replace(ask, strategy="learned"))
     from workbench.retrieval.name_matching import restrict_to_named
     from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED_STEP
 
-    query = restrict_to_named(request.question(question))
-    passed = query.request.trace.passed = {}
-    run_search(query)
-    if query.sheet is None:
-        return None
-    rows = {key: row for row, key in enumerate(query.sheet.ids)}
-    orders = {"hybrid": _find_rows(rows, passed[RETRIEVED_STEP]), "rerank": _find_rows(rows, passed[CLUSTER])}
-    return QuestionFeatures(query.sheet, orders)
+    def extract() -> QuestionFeatures | None:
+        query = restrict_to_named(wb.requests.make(replace(ask, strategy="learned")).question(question))
+        passed = query.request.trace.passed = {}
+        run_search(query)
+        if query.sheet is None:
+            return None
+        rows = {key: row for row, key in enumerate(query.sheet.ids)}
+        steps = {"hybrid": RETRIEVED_STEP, "rerank": CLUSTER}
+        orders = {name: tuple(rows[key] for key in passed[step] if key in rows) for name, step in steps.items()}
+        return QuestionFeatures(query.sheet, orders)
 
-
-def _find_rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
-    return tuple(rows[key] for key in ids if key in rows)
+    return retry_on_primary(wb.corpus, extract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +210,18 @@ def index_corpus(
         scope = resolve_scope(wb, test_set.scope)
         if model.is_attached or wb.indexes.count_missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
-        return _index_own_documents(wb, model, test_set.scope, scope)
+        index = wb.corpus.indexes.with_counts(model.name)
+        is_whole = test_set.scope.is_everything
+        documents = index.documents_count if is_whole else len(list_documents(wb, scope, model.name))
+        corpus_hash = hash_documents(wb, test_set.scope)
+        return IndexedCorpus(index, corpus_hash, documents, {}, pages=make_page_lookup(wb), scope=scope)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else ensure_source(wb, test_set.name, corpus).id
     if model.is_attached:
-        return _attach_corpus(wb, test_set, source_id, model, on_progress, should_stop)
+        # Rows outside all documents of the test set are also found, and count as not relevant.
+        stored = index_corpus(wb, test_set, on_progress=on_progress, should_stop=should_stop)
+        attached = wb.indexes.attach_for_corpus(model, source_id)
+        synced = wb.indexes.sync(attached.name, on_progress=on_progress, should_stop=should_stop)
+        return replace(stored, index=synced)
     index = _ensure_index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
     was_ready = index.status == "ready"
@@ -236,24 +241,6 @@ def index_corpus(
     )
 
 
-def _attach_corpus(
-    wb: Workbench,
-    test_set: TestSet,
-    source_id: str,
-    model: Index,
-    on_progress: OnProgress | None,
-    should_stop: ShouldStop | None,
-) -> IndexedCorpus:
-    """Read an attached table as passages of a test set's corpus, whose documents the default index brings in.
-
-    Rows outside all of its documents are also found, and count as not relevant.
-    """
-    stored = index_corpus(wb, test_set, on_progress=on_progress, should_stop=should_stop)
-    index = wb.indexes.attach_for_corpus(model, source_id)
-    index = wb.indexes.sync(index.name, on_progress=on_progress, should_stop=should_stop)
-    return replace(stored, index=index)
-
-
 def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
     """Return a lookup of a document's pages by its id, each document is read once; empty for formats without pages."""
 
@@ -270,6 +257,32 @@ def map_document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
         return {}
     indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
     return {key: document.id for key, document in indexed.items()}
+
+
+def read_judged_texts(wb: Workbench, test_set: TestSet, ids: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+    """Return the relevant texts of each answerable question: judged spans, or whole documents.
+
+    Args:
+        ids: {key used by judgments: document id}; those of a stored test set if None. Deleted documents are left out.
+    """
+    ids = map_document_ids(wb, test_set) if ids is None else ids
+
+    @cache
+    def read(key: str) -> str:
+        try:
+            return wb.documents.get(ids.get(key, key)).text or ""
+        except NotFound:
+            return ""
+
+    texts: dict[str, list[str]] = {}
+    for question in test_set.answerable[:MAX_TEXTS_READ]:
+        spans = test_set.spans.get(question.id)
+        if spans:
+            texts[question.id] = [span.quote or read(span.document)[span.start : span.end] for span in spans]
+        else:
+            relevant = [key for key, grade in test_set.qrels[question.id].items() if grade > 0]
+            texts[question.id] = [read(key) for key in relevant]
+    return texts
 
 
 def ensure_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
@@ -344,12 +357,6 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
     if not measured.is_everything:
         digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
     return digest.hexdigest()
-
-
-def _index_own_documents(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
-    counts = wb.corpus.indexes.with_counts(index.name)
-    documents = counts.documents_count if measured.is_everything else len(list_documents(wb, scope, index.name))
-    return IndexedCorpus(counts, hash_documents(wb, measured), documents, {}, pages=make_page_lookup(wb), scope=scope)
 
 
 def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:

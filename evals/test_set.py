@@ -32,6 +32,11 @@ class Question(Value):
     origin: str = "folder"
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
+    @property
+    def has_no_answer(self) -> bool:
+        """True if it is marked as without an answer in the documents (``"answerable": false`` in its metadata)."""
+        return self.metadata.get("answerable") is False
+
 
 @dataclass(frozen=True, slots=True)
 class Judgment(Value):
@@ -194,7 +199,8 @@ class TestSet:
     @cached_property
     def questions_hash(self) -> str:
         """A hash of the questions and judgments, independent of their order."""
-        rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
+        marks = {q.id: ["no answer"] for q in self.unanswerable}
+        rows = sorted(json.dumps([q.id, q.text, q.reference_answer, *marks.get(q.id, [])]) for q in self.questions)
         rows += sorted(json.dumps(_judgment_fields(judgment)) for judgment in self.judgments)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
@@ -239,6 +245,12 @@ class TestSet:
         return tuple(question for question in self.questions if question.id in relevant)
 
     @cached_property
+    def unanswerable(self) -> tuple[Question, ...]:
+        """The questions marked as without an answer and without a relevant judgment; they should be refused."""
+        answerable = {question.id for question in self.answerable}
+        return tuple(one for one in self.questions if one.has_no_answer and one.id not in answerable)
+
+    @cached_property
     def nowhere(self) -> tuple[str, ...]:
         """The relevant documents that are missing from the test set's own corpus."""
         if not isinstance(self.corpus, FolderCorpus):
@@ -258,12 +270,12 @@ class TestSet:
         )
 
     def first(self, count: int | None) -> TestSet:
-        """Return the test set with its first ``count`` answerable questions. Raises InvalidInput below 1."""
+        """Return the first ``count`` questions with and without an answer each. Raises InvalidInput below 1."""
         if count is None:
             return self
         if count < 1:
             raise InvalidInput(f"Invalid number of queries {count}; use a whole number of at least 1.")
-        return self.only([question.id for question in self.answerable[:count]])
+        return self.only([question.id for question in (*self.answerable[:count], *self.unanswerable[:count])])
 
 
 MAX_PROBLEMS_SHOWN = 20

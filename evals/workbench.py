@@ -78,7 +78,7 @@ class Workbench(workbench.workbench.Workbench):
             chosen,
             self._name_all(strategies),
             metrics,
-            run_files=run_files or {},
+            run_files=[f"{name}={path}" for name, path in (run_files or {}).items()],
             parameters=parameters,
             index=index,
             on_progress=on_progress,

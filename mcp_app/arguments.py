@@ -24,12 +24,12 @@ MAX_ARGUMENT_BYTES = 4 * MB  # bytes of all arguments; longer texts must be file
 UNDOCUMENTED_LIMIT = 1_000_000  # limits from here on protect the database and are left out of schemas
 MAX_EXACT_NUMBER = 1e15  # larger numbers have no unique decimal notation
 MAX_NESTING = 100  # levels of nested lists and objects; JSON parsers fail at some hundreds
-CLIENT_ARGUMENTS = frozenset(  # arguments that clients add to every call for their own use
+CLIENT_ARGUMENTS = frozenset(  # what clients add to every call for their own use, in lower case without "_" and "-"
     (
-        *("task_progress", "thought", "explanation", "waitForPreviousTools", "toolSummary", "toolAction"),
-        *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
-        *("sessionId", "session_id", "conversationId", "conversation_id", "threadId", "thread_id"),
-        *("progressToken", "chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
+        *("taskprogress", "thought", "explanation", "waitforprevioustools", "waitforprevious", "toolsummary"),
+        *("toolaction", "toolcallid", "tooluseid", "callid", "requestid", "sessionid", "conversationid", "threadid"),
+        *("progresstoken", "chatid", "chatinput", "traceid", "traceparent", "tracestate", "meta", "randomstring"),
+        *("securityrisk", "reasoning", "rationale", "messageid", "runid", "userid", "agentid", "dummy"),
     )
 )
 _KIND_NOUNS = {"string": "a text", "boolean": "true or false", "array": "a list of texts", "object": "an object"}
@@ -203,7 +203,11 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
 def find_ignored_arguments(declared: Sequence[Argument], given: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names of arguments that the client added for its own use."""
     names = {argument.name for argument in declared}
-    return tuple(name for name in given if name not in names and (name in CLIENT_ARGUMENTS or name.startswith("_")))
+    return tuple(name for name in given if name not in names and _is_of_client(name))
+
+
+def _is_of_client(name: str) -> bool:
+    return name.startswith("_") or name.lower().replace("_", "").replace("-", "") in CLIENT_ARGUMENTS
 
 
 def select_repeated(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:

@@ -186,7 +186,7 @@ class Boundary:
                 limiter = self._get_limiter(reads, settings.pool_size)
                 value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
-            remedy = "Request less, or try again later" if self.opening.is_warm else LOADING_REMEDY
+            remedy = SLOW_REMEDY if self.opening.is_warm else LOADING_REMEDY
             raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy) from None
         finally:
             call.stop.set()  # after a timeout or cancellation the thread stops at its next step
@@ -245,6 +245,7 @@ def count_results(value: JsonValue, tool: Tool | None) -> int | None:
 
 logger = logging.getLogger(__name__)
 
+SLOW_REMEDY = "Request less, or check the database with 'workbench doctor', then call again"
 LOADING_REMEDY = "The call is valid: the model is still loading, which a search waits for; call again in a minute"
 DEFAULT_SUGGESTION = "Check the arguments and try again"
 # The first matching row applies. Status 400 is the client's mistake, 500 the server's.

@@ -33,7 +33,7 @@ from mcp_app.boundary import Boundary
 from mcp_app.paging import Items
 from mcp_app.prompts import build_instructions
 from mcp_app.resources import add_resources, list_source_resources
-from mcp_app.stdio import cancel_on_signal, open_standard_streams
+from mcp_app.stdio import cancel_on_signal, clean_message, make_errors, open_standard_streams
 from mcp_app.subscriptions import ChangeBus, Subscribers
 from mcp_app.tool import Tool
 from mcp_app.tools import select_tools
@@ -46,6 +46,7 @@ from workbench.types import JsonObject, JsonValue
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.mcpserver import Context
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from workbench.workbench import Workbench
 
@@ -160,6 +161,47 @@ class WorkbenchServer(MCPServer[EmptyState]):
             if not self._warming.is_set():
                 self._warming.set()
                 asyncio.get_running_loop().call_later(WARM_UP_DELAY_S, self.opening.start)
+
+
+class MessageMiddleware:
+    """ASGI middleware that reads and answers messages over HTTP as the server does over stdio.
+
+    The SDK would accept a request whose id is null without an answer, and reject a byte order mark.
+    """
+
+    def __init__(self, app: ASGIApp, path: str, largest: int) -> None:
+        """Configure it.
+
+        Args:
+            app: The application.
+            path: Path of the messages.
+            largest: Bytes of a body, above which the application rejects it.
+        """
+        self._app, self._path, self._largest = app, path, largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from starlette.responses import Response
+
+        if scope["type"] != "http" or (scope["method"], scope["path"]) != ("POST", self._path):
+            await self._app(scope, receive, send)
+            return
+        body, received = bytearray(), [await receive()]
+        body += received[0].get("body", b"")
+        while received[-1].get("more_body") and len(body) <= self._largest:
+            received.append(await receive())
+            body += received[-1].get("body", b"")
+        if received[-1]["type"] == "http.request" and len(body) <= self._largest:
+            text = clean_message(body.decode(errors="replace"))
+            if errors := make_errors(text):
+                content = errors[0] if len(errors) == 1 else f"[{','.join(errors)}]"
+                await Response(content, 400, media_type="application/json")(scope, receive, send)
+                return
+            received = [{"type": "http.request", "body": text.encode()}]
+
+        async def receive_again() -> Message:
+            return received.pop(0) if received else await receive()
+
+        await self._app(scope, receive_again, send)
 
 
 @asynccontextmanager

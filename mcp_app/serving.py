@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_app.server import WARM_UP_DELAY_S, WorkbenchServer, create_server
+from mcp_app.server import WARM_UP_DELAY_S, MessageMiddleware, WorkbenchServer, create_server
 from workbench.errors import ConfigurationError, InvalidInput, list_choices
 from workbench.opening import Opening
 from workbench.runtime import exit_now, ignore_signals
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from workbench.settings import Settings
 
 TRANSPORTS = ("stdio", "http")
+MCP_PATH = "/mcp"
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
-LOG_TIMEOUT_S, FAST_LOG_TIMEOUT_S = 5.0, 0.2  # seconds for the last entries of the call log
+LOG_TIMEOUT_S = 0.2  # seconds for the last entries of the call log
+SHUTDOWN_TIMEOUT_S = 1  # seconds for calls in progress, which can be repeated
 KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
@@ -70,12 +72,10 @@ def serve(
             raise
     finally:
         ignore_signals()
-        patient = transport != "stdio"  # stdio clients kill the process after two seconds
-        server.boundary.log.flush(LOG_TIMEOUT_S if patient else FAST_LOG_TIMEOUT_S)
-        if not opening.close(waits=patient):
+        server.boundary.log.flush(LOG_TIMEOUT_S)
+        if not opening.close(waits=False):  # clients kill the process after two seconds
             exit_now()
-    if transport == "stdio":
-        exit_now()  # skip half a second of interpreter shutdown
+    exit_now()  # skip half a second of interpreter shutdown
 
 
 def _start_telemetry() -> None:
@@ -117,7 +117,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
         HostMiddleware(make_web_app(server, gate), gate),
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
     )
@@ -131,11 +131,13 @@ def make_web_app(server: WorkbenchServer, gate: AccessPolicy) -> Starlette:
     from mcp_app.http_api import add_routes
 
     app = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
         transport_security=TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=list(gate.hosts), allowed_origins=list(gate.origins)
         ),
         max_request_body_size=gate.largest_body,
     )
+    app.add_middleware(MessageMiddleware, MCP_PATH, gate.largest_body)
     app.router.redirect_slashes = False
     add_routes(app, server)
     inner = app.router.lifespan_context

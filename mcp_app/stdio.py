@@ -76,12 +76,12 @@ class LineReader:
         while chunk := await self._read_chunk():
             *complete, rest = chunk.split(b"\n")
             for line in complete:
-                yield replace_unpaired_surrogates(b"".join((*partial, line)).decode(errors="replace"))
+                yield b"".join((*partial, line)).decode(errors="replace")
                 partial.clear()
             if rest:
                 partial.append(rest)
         if partial:
-            yield replace_unpaired_surrogates(b"".join(partial).decode(errors="replace"))
+            yield b"".join(partial).decode(errors="replace")
 
     async def _read_chunk(self) -> bytes:
         if self._in_thread:
@@ -99,7 +99,7 @@ class MessageReader:
     async def __aiter__(self) -> AsyncIterator[str]:
         """Yield the lines that are protocol messages."""
         async for line in self._lines:
-            text = line.removeprefix("\ufeff").strip()
+            text = clean_message(line)
             if not text:
                 continue
             answers = make_errors(text)
@@ -124,10 +124,10 @@ def make_errors(line: str) -> Sequence[str]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return (_make_error(None, PARSE_ERROR, "Parse error: the line is not JSON. Send one JSON message per line."),)
+        return (_make_error(None, PARSE_ERROR, "Parse error: not JSON. Send one JSON message at a time."),)
     if isinstance(value, list):
         ids = [item["id"] for item in value if isinstance(item, dict) and "method" in item and "id" in item]
-        message = "Invalid request: MCP has no batches. Send each message on its own line."
+        message = "Invalid request: MCP has no batches. Send one message at a time."
         return [_make_error(key, INVALID_REQUEST, message) for key in ids or [None]]
     if isinstance(value, dict) and value.get("id", 0) is None:
         message = "Invalid request: the id is null. Set the id of each request to a string or an integer."
@@ -141,11 +141,12 @@ def _make_error(key: object, code: int, message: str) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}})
 
 
-def replace_unpaired_surrogates(line: str) -> str:
-    """Replace escaped unpaired surrogates in a line of JSON with U+FFFD.
+def clean_message(line: str) -> str:
+    """Remove a byte order mark and whitespace, and replace escaped unpaired surrogates with U+FFFD.
 
     JavaScript writes them if a string was cut inside an emoji, and the SDK would not answer such a call at all.
     """
+    line = line.removeprefix("\ufeff").strip()
     if not _ESCAPED_SURROGATE.search(line):
         return line
     try:

@@ -63,7 +63,8 @@ def env_example() -> str:
 
 def metrics_table() -> str:
     """Return the table of metrics."""
-    rows = [f"| `{name}@K` | {family.meaning} |" for name, family in FAMILIES.items()]
+    names = [(f"{name}@K" if family.cutoffs else name, family.meaning) for name, family in FAMILIES.items()]
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in names]
     return "\n".join(["| Metric | What it measures |", "|---|---|", *rows])
 
 

@@ -34,7 +34,7 @@ from workbench.services.sources import ProjectService, SourceService
 from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings, provider_variables
-from workbench.storage.tool_calls import ToolCalls
+from workbench.storage.tool_calls import History, ToolCalls
 from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.retrieval.own import HaystackRetriever, Search
 
 # The corpus described by the settings
@@ -165,6 +165,7 @@ class Workbench:
         self.documents = DocumentService(corpus, self.sources, self.indexes)
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
         self.tool_calls = ToolCalls(corpus.database)
+        self.history = History(corpus.database)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()

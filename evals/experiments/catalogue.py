@@ -8,6 +8,7 @@ resume.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from evals.experiments.leaderboard import Winner, find_winner, load_winner
 from evals.experiments.runs import (
@@ -33,7 +34,7 @@ from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
-from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_integer, as_object, to_plain
+from workbench.types import JsonObject, OnProgress, Progress, ShouldStop, to_plain
 from workbench.workbench import Workbench
 
 __all__ = ["Cell", "CellResult", "Experiment", "Experiments", "make_cells"]
@@ -178,7 +179,7 @@ class Experiments:
         kept = self._experiments.winners()
         best: dict[str, Winner] = {}
         for experiment in experiments:
-            if "tied" in kept.get(experiment.id, {}):
+            if "is_decided" in kept.get(experiment.id, {}):
                 best[experiment.id] = load_winner(experiment, kept[experiment.id])
             elif experiment.status == "done" and (win := find_winner(experiment, self.results(experiment.id))):
                 self._experiments.keep_winner(experiment.id, win.to_dict())
@@ -269,7 +270,7 @@ def _run_shares(
             runs.look()
             if part is None:
                 continue
-            share = _parse_share(part.content)
+            share = Share(**cast("dict[str, Any]", part.content))
             before = [_parse_outcome(result) for _, result in in_hand.results()]
             failed = any(each.failed and each.cell == share.cell for each in before)
             outcome = ShareOutcome(share.cell, 0, 0, failed=True) if failed else runs.answer(share)
@@ -278,11 +279,5 @@ def _run_shares(
         return [_parse_outcome(result) for _, result in in_hand.results()]
 
 
-def _parse_share(content: JsonValue) -> Share:
-    share = as_object(content)
-    return Share(as_integer(share["cell"]), as_integer(share["first"]), as_integer(share["last"]))
-
-
 def _parse_outcome(result: JsonObject) -> ShareOutcome:
-    cell, asked, stored = (as_integer(result[name]) for name in ("cell", "asked", "stored"))
-    return ShareOutcome(cell, asked, stored, failed=bool(result["failed"]))
+    return ShareOutcome(**cast("dict[str, Any]", result))

@@ -5,14 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evals.experiments.runs import CellResult, Experiment, Ranking, StrategyRun
 from evals.gateway import describe_deleted, list_documents, resolve_scope
-from evals.measures.metrics import metric_title
-from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstrap_interval, compare_pairs
+from evals.measures.metrics import measure_unjudged, metric_title
+from evals.measures.significance import (
+    EQUALITY_TOLERANCE,
+    Difference,
+    bootstrap_interval,
+    compare_pairs,
+    count_pairs,
+    describe_outcome,
+    describe_power,
+    find_winner_name,
+    measure_power,
+)
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
@@ -59,7 +71,7 @@ class Change(Value):
 
 
 def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardLine]:
-    """Return the runs, best first, each compared with the best and corrected for the number of runs.
+    """Return the runs, best first, each compared with the best and corrected for every pair of runs.
 
     Raises:
         InvalidInput: The metric was not measured.
@@ -68,7 +80,8 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
     _check_measured(measured, metric)
     ordered = sorted(measured, key=lambda result: -_measure_mean(result, metric))
     lines = [_make_line(result, metric) for result in ordered]
-    against = [None, *_list_differences(ordered[0], ordered[1:], metric)] if ordered else []
+    pairs = count_pairs(len(ordered))
+    against = [None, *_list_differences(ordered[0], ordered[1:], metric, pairs)] if ordered else []
     costs = [line.latency_ms.get("p50", math.inf) for line in lines]
     front = set(pareto_front([(line.metrics[metric], cost) for line, cost in zip(lines, costs, strict=True)]))
     means = [line.metrics[metric] for line in lines]
@@ -186,10 +199,13 @@ def _measure_interval(result: CellResult, metric: str) -> tuple[float, float]:
     return round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)
 
 
-def _list_differences(reference: CellResult, others: Sequence[CellResult], metric: str) -> list[Difference]:
-    """Return how each of the others differs from a run, corrected for their number."""
+def _list_differences(
+    reference: CellResult, others: Sequence[CellResult], metric: str, comparisons: int | None = None
+) -> list[Difference]:
+    """Return how each of the others differs from a run, corrected for ``comparisons`` (default: their number)."""
     label, values = reference.cell.label, _values(reference, metric)
-    return compare_pairs(metric, [(other.cell.label, _values(other, metric), label, values) for other in others])
+    pairs = [(other.cell.label, _values(other, metric), label, values) for other in others]
+    return compare_pairs(metric, pairs, comparisons=comparisons)
 
 
 def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
@@ -299,25 +315,29 @@ class Winner(Value):
     interval: tuple[float, float]
     created_at: datetime | None = None
     tied: int = 1  # runs with this score, including this one
+    is_decided: bool = False  # whether it is significantly better than every other run
 
 
 def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
     """Return the best run by the experiment's first metric; None if none is done."""
     metric = experiment.metrics[0]
-    means = [(_measure_mean(result, metric), result) for result in results if result.run is not None]
-    if not means:
+    lines = [line for line in make_leaderboard(results, metric) if line.rank is not None]
+    if not lines:
         return None
-    best, winner = max(means, key=lambda pair: pair[0])
+    best = lines[0]
+    winner = next(result for result in results if result.run_id == best.run_id)
+    differences = [line.against_best for line in lines if line.against_best is not None]
     return Winner(
         experiment_id=experiment.id,
         test_set_id=experiment.test_set_id,
         label=winner.cell.label,
         strategy=winner.cell.strategy,
         metric=metric,
-        score=round(best, SCORE_DIGITS),
-        interval=_measure_interval(winner, metric),
+        score=best.metrics[metric],
+        interval=best.interval,
         created_at=experiment.created_at,
-        tied=sum(abs(mean - best) <= EQUALITY_TOLERANCE for mean, _ in means),
+        tied=sum(line.rank == 1 for line in lines),
+        is_decided=find_winner_name(best.label, differences) is not None,
     )
 
 
@@ -334,6 +354,7 @@ def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
         interval=(low, high),
         created_at=experiment.created_at,
         tied=as_integer(stored["tied"]),
+        is_decided=bool(stored["is_decided"]),
     )
 
 
@@ -363,6 +384,43 @@ def describe_judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]
     )
 
 
+CONTENT_WORD = re.compile(r"\w{4,}")  # shorter words are mostly grammar
+SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
+MIN_WORDS_REPEATED = 4  # content words of a question; shorter ones repeat a passage's words by necessity
+REPEATED_SHARE = 0.8  # of a question's content words, in one sentence
+MAX_SHARE_REPEATED = 0.25  # of the questions
+
+
+def describe_wording(test_set: TestSet, texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a sentence if many questions repeat the words of a sentence in their relevant texts; [] if few do."""
+    asked = {question.id: question.text for question in test_set.answerable if question.id in texts}
+    repeated = sum(any(_repeats(asked[key], text) for text in texts[key]) for key in asked)
+    if repeated <= MAX_SHARE_REPEATED * len(asked):
+        return []
+    return [
+        f"{repeated:,} of {count_text(len(asked), 'question')} repeat the words of a sentence that is judged relevant, "
+        "which favours keyword search."
+    ]
+
+
+def _repeats(question: str, text: str) -> bool:
+    words = set(CONTENT_WORD.findall(question.casefold()))
+    sentences = (set(CONTENT_WORD.findall(sentence)) for sentence in SENTENCE_END.split(text.casefold()))
+    needed = max(MIN_WORDS_REPEATED, REPEATED_SHARE * len(words))
+    return any(len(words & sentence) >= needed for sentence in sentences)
+
+
+def describe_leaderboard(lines: Sequence[LeaderboardLine], results: Sequence[CellResult], metric: str) -> list[str]:
+    """Return whether the best run is decided, and which differences its questions can show; [] for a single run."""
+    differences = [line.against_best for line in lines if line.against_best is not None]
+    if not differences:
+        return []
+    values = {result.run_id: _values(result, metric) for result in results if result.run is not None}
+    outcome = describe_outcome(lines[0].label, differences)
+    pilot = len(next(iter(values.values())))
+    return [outcome, *(describe_power(measure_power(metric, values)) if pilot > 1 else [])]
+
+
 def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:
     """Return a sentence for each weakness of the test set: few, generated or saturated questions."""
     questions = test_set.answerable
@@ -372,6 +430,15 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         asked = count_text(len(questions), "question")
         sentences.append(
             f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS}, few differences are significant."
+        )
+    folded = [" ".join(re.findall(r"\w+", one.text.casefold())) for one in questions]
+    times = Counter(folded)
+    repeated = sum(count - 1 for count in times.values())
+    if repeated:
+        first = next(one.text for one, text in zip(questions, folded, strict=True) if times[text] > 1)
+        verb = "repeats an earlier one" if repeated == 1 else "repeat earlier ones"
+        sentences.append(
+            f"{count_text(repeated, 'question')} {verb}, so their answers count more than once; the first: {first!r}."
         )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
@@ -394,7 +461,37 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
             f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too easy to "
             "separate the runs."
         )
-    return (*sentences, *_describe_faults(runs))
+    return (*sentences, *describe_pool(test_set, runs), *_describe_faults(runs))
+
+
+POOL_DEPTH = 10
+MIN_POOL_GRADES = 3  # judgments per question, from which a pool can be recognised
+
+
+def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[str]:
+    """Return a sentence if the judgments seem to come from one strategy's results only; [] if not."""
+    qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
+    judged = sum(len(grades) for grades in qrels.values())
+    if len(runs) < 2 or not qrels:
+        return []
+    unjudged: dict[str, float] = {}
+    covered: dict[str, float] = {}
+    for name, run in runs.items():
+        rankings = {key: answer.documents for key, answer in run.answers.items()}
+        unjudged[name] = measure_unjudged(qrels, rankings, POOL_DEPTH)
+        found = sum(len(set(rankings.get(key, ())[:POOL_DEPTH]) & grades.keys()) for key, grades in qrels.items())
+        covered[name] = found / judged
+    own = min(unjudged, key=lambda name: unjudged[name])
+    others = [name for name in runs if name != own]
+    is_full = unjudged[own] <= 0.02 and all(unjudged[name] >= 0.1 for name in others)
+    is_source = covered[own] >= 0.98 and all(covered[name] < 0.9 for name in others)
+    if not is_full and not (is_source and judged >= MIN_POOL_GRADES * len(qrels)):
+        return []
+    share = min(unjudged[name] for name in others)
+    return [
+        f"The judgments seem to come from the results of {own} only ({share:.0%} or more of the others' first "
+        f"{POOL_DEPTH} documents are unjudged), which favours it; judge a pool of all strategies."
+    ]
 
 
 def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:

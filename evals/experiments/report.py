@@ -14,10 +14,10 @@ from typing import Any, NotRequired, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from evals.experiments.cutoffs import DocumentCutoff, ReferenceAnswers
+from evals.experiments.answers import ReferenceAnswers, Refusals
 from evals.experiments.runs import EvalRun, Experiment, StrategyRun
-from evals.measures.metrics import JudgeAgreement, RagasSummary
-from evals.measures.significance import Difference, compare_pairs, describe_difference
+from evals.measures.metrics import JudgeAgreement
+from evals.measures.significance import Difference, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
@@ -91,8 +91,10 @@ class RunJson(TypedDict):
     significance: list[JsonObject]
     judge: NotRequired[JudgeAgreement]
     answers: NotRequired[dict[str, ReferenceAnswers]]
-    document_cutoffs: NotRequired[dict[str, list[DocumentCutoff]]]
+    refusals: NotRequired[dict[str, Refusals]]
     baseline: NotRequired[list[JsonObject]]
+    outcome: NotRequired[str]
+    power: NotRequired[Power]
 
 
 def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:
@@ -122,7 +124,11 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
 def strategy_to_json(run: StrategyRun) -> dict[str, object]:
     """Return one strategy's metrics, latency, parameters and other measures."""
     metrics: dict[str, object] = {name: round(value, 6) for name, value in run.means.items()}
-    return metrics | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
+    judged: dict[str, object] = {
+        "unjudged": {name: round(share, 6) for name, share in run.share_unjudged.items()},
+        "bounds": {name: [round(end, 6) for end in ends] for name, ends in run.bounds.items()},
+    }
+    return metrics | judged | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
 def make_table(run: EvalRun) -> Table:
@@ -168,22 +174,30 @@ def make_page_table(run: EvalRun) -> Table:
     return _make_table("Passages from a judged page among the first K", columns, rows)
 
 
+def make_unjudged_table(run: EvalRun) -> Table:
+    """Return a table of the unjudged share of the first K next to each mean, and its bounds."""
+    metrics = list(next(iter(run.strategies.values())).bounds)
+    rows: list[Sequence[str]] = []
+    for name, strategy in run.strategies.items():
+        bounds = [f"{low:.3f} .. {high:.3f}" for low, high in (strategy.bounds[metric] for metric in metrics)]
+        shares = [f" ({strategy.share_unjudged[metric]:.0%})" for metric in metrics]
+        rows.append((name, *(both + share for both, share in zip(bounds, shares, strict=True))))
+    title = "Bounds if none or all unjudged documents among the first K were relevant (share unjudged)"
+    return _make_table(title, ("strategy", *metrics), rows)
+
+
 def make_ragas_table(run: EvalRun) -> Table:
     """Return the table of ragas metrics, each mean with its number of questions."""
     summaries_of = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
     metrics = list(dict.fromkeys(metric for summaries in summaries_of.values() for metric in summaries))
-    rows = [
-        (name, *(_format_ragas(summaries[metric]) for metric in metrics))
-        for name, summaries in summaries_of.items()
-        if summaries  # a run file has no texts to judge
-    ]
+    rows: list[Sequence[str]] = []
+    for name, summaries in summaries_of.items():
+        means = [f"{mean:.{TABLE_DIGITS}f}" if (mean := one["mean"]) is not None else "-" for one in summaries.values()]
+        counts = [f" ({one['measured']}/{one['not_measured']})" for one in summaries.values()]
+        if summaries:  # a run file has no texts to judge
+            rows.append((name, *(mean + count for mean, count in zip(means, counts, strict=True))))
     columns = ("strategy", *(metric.replace("_", " ") for metric in metrics))
     return _make_table("ragas: mean (questions measured / not measured)", columns, rows)
-
-
-def _format_ragas(summary: RagasSummary) -> str:
-    mean = "-" if summary["mean"] is None else f"{summary['mean']:.{TABLE_DIGITS}f}"
-    return f"{mean} ({summary['measured']}/{summary['not_measured']})"
 
 
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
@@ -193,9 +207,9 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
     for item in differences:
         low, high = item.interval
         figures = f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"
-        rows.append((item.a, item.b, *figures, describe_difference(item)))
-    columns = ("a", "b", "a - b", "95% interval", "verdict")
-    return _make_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict"))
+        rows.append((item.a, item.b, *figures, describe_difference(item), describe_decision(item)))
+    columns = ("a", "b", "a - b", "95% interval", "verdict", "decision")
+    return _make_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict", "decision"))
 
 
 def render_text(table: Table) -> str:
@@ -213,16 +227,6 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
         rows.append((name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1]))
     columns = ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused")
     return _make_table("Answers that contain the reference answer", columns, rows)
-
-
-def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
-    """Return a table of the documents and the recall that remain of the first ten at each cutoff."""
-    rows = [
-        (strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{TABLE_DIGITS}f}")
-        for strategy, own in cutoffs.items()
-        for row in own
-    ]
-    return _make_table("Of the first ten documents", ("strategy", "cutoff", "documents", "recall@10"), rows)
 
 
 def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
@@ -285,9 +289,14 @@ def save_baseline(run: EvalRun, path: Path) -> None:
     for strategy in payload["strategies"].values():
         strategy.pop("latency_ms")  # times of another machine are not comparable
         strategy.pop("ragas", None)
+    write_report(path, _format_json({**payload, "questions": questions}))
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write a report. Raises InvalidInput if the file is not writable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_format_json({**payload, "questions": questions}), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} is not writable ({error.strerror}); choose another path.") from error
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,14 +31,18 @@ from evals.gateway import (
 from evals.measures.metrics import (
     DEFAULT_METRICS,
     FAMILIES,
+    PROVIDER_NAMES,
+    Qrels,
     Verdicts,
     check_metrics,
     find_pages,
     max_ranking_depth,
     mean_values,
+    measure_bounds,
     measure_page_hit,
     measure_rankings,
     measure_spans,
+    measure_unjudged,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
@@ -155,6 +159,26 @@ class StrategyRun:
     answers: Mapping[str, Ranking]
     values: Mapping[str, Mapping[str, float]]
     extra: Verdicts = field(default_factory=lambda: Verdicts())
+    qrels: Qrels = field(default_factory=dict, compare=False)  # the judgments of the questions
+
+    @cached_property
+    def share_unjudged(self) -> dict[str, float]:
+        """The share (0..1) of unjudged documents among the first K, by metric with that K."""
+        rankings = {key: answer.documents for key, answer in self.answers.items()}
+        depths = {name: max_ranking_depth([name]) for name in self._document_metrics}
+        shares = {depth: measure_unjudged(self.qrels, rankings, depth) for depth in set(depths.values())}
+        return {name: shares[depth] for name, depth in depths.items()}
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The bounds of each mean, if none or all of the unjudged documents among the first K were relevant."""
+        rankings = {key: answer.documents for key, answer in self.answers.items()}
+        return {name: measure_bounds(self.qrels, rankings, name) for name in self._document_metrics if "@" in name}
+
+    @property
+    def _document_metrics(self) -> list[str]:
+        """The measured metrics of document rankings, without those of spans and pages."""
+        return [name for name in self.values if name.partition("@")[0] in PROVIDER_NAMES]
 
     @property
     def means(self) -> dict[str, float]:
@@ -177,6 +201,12 @@ class EvalRun:
     test_set: TestSet
     corpus: IndexedCorpus
     strategies: Mapping[str, StrategyRun]
+
+    @property
+    def without_files(self) -> EvalRun:
+        """The run without run files, which have no texts."""
+        names = {name: run for name, run in self.strategies.items() if name.partition("@")[0] in STRATEGIES}
+        return replace(self, strategies=names)
 
 
 def default_strategies(index: Index | None = None) -> tuple[str, ...]:
@@ -261,7 +291,7 @@ def score_answers(
         | _measure_spans(test_set, answers)
         | _measure_pages(test_set, answers)
     )
-    return StrategyRun(strategy, parameters, answers, values)
+    return StrategyRun(strategy, parameters, answers, values, qrels=qrels)
 
 
 def _measure_spans(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:

@@ -138,22 +138,8 @@ class OutOfTime(Exception):
     """An event, not an error: the time is up, and this candidate is optional."""
 
 
-@dataclass(frozen=True)
-class Timer:
-    """Times a search by ``clock``, in seconds; for a resumed search, ``began`` is earlier by the time already spent."""
-
-    clock: Callable[[], float]
-    began: float
-    seconds: float
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the search started."""
-        return self.clock() - self.began
-
-
 class Rounds:
-    """The rounds of one search within its time; ``known`` has all candidates tried, and ``tuned`` their values."""
+    """The rounds of one search within its time; ``measured`` has all candidates tried, and ``tuned`` their values."""
 
     def __init__(
         self,
@@ -161,16 +147,25 @@ class Rounds:
         test_set: TestSet,
         corpus: IndexedCorpus,
         metric: str,
-        timer: Timer,
+        seconds: float,
         book: StoredAnswers,
+        clock: Callable[[], float],
+        began: float,
         on_progress: OnProgress | None,
         should_stop: ShouldStop | None,
     ) -> None:
+        """``began`` is the start by ``clock``; for a resumed search, it is earlier by the time already spent."""
         self._wb, self._test_set, self._corpus, self._metric = wb, test_set, corpus, metric
-        self._timer, self._book, self._on_progress, self._should_stop = timer, book, on_progress, should_stop
+        self._book, self._on_progress, self._should_stop = book, on_progress, should_stop
+        self._clock, self._began, self.seconds = clock, began, seconds
         self._costs: dict[str, list[float]] = {}
         self.measured: dict[str, Candidate] = {}
         self.tuned: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the search started."""
+        return self._clock() - self._began
 
     def halve(
         self, defaults: list[Candidate], more: Iterable[Candidate], questions: list[Question], until: float
@@ -200,7 +195,7 @@ class Rounds:
         for candidate in pool:
             needed = len(values) < least
             cost = self.cost(candidate, questions)
-            now = self._timer.elapsed
+            now = self.elapsed
             if not needed and cost and (now >= until or now + cost > end):
                 break
             if candidate.key in values:
@@ -210,7 +205,10 @@ class Rounds:
             except OutOfTime:
                 break
             values[candidate.key] = run.means[self._metric]
-            self._tell(len(questions))
+            if self._on_progress is not None:
+                spent = min(int(self.elapsed), int(self.seconds))
+                message = f"{len(self.measured):,} settings tried, currently on {len(questions)} questions"
+                self._on_progress(Progress(spent, int(self.seconds), message))
         self.tuned |= values
         return [self.measured[key] for key in sorted(values, key=lambda key: -values[key])]
 
@@ -233,7 +231,7 @@ class Rounds:
         if answers and candidate.strategy not in self._costs:  # a resumed search knows their durations
             self._costs[candidate.strategy] = [answer.latency_ms / 1000 for answer in answers.values()]
         fresh: list[Ranking] = []
-        before = self._timer.elapsed
+        before = self.elapsed
         try:
             for question in questions:
                 if self._should_stop is not None and self._should_stop():
@@ -245,10 +243,10 @@ class Rounds:
                     self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted
                 )
                 fresh.append(answer)
-                now = self._timer.elapsed
+                now = self.elapsed
                 self._costs.setdefault(candidate.strategy, []).append(now - before)
                 before = now
-                if not needed and now >= self._timer.seconds:
+                if not needed and now >= self.seconds:
                     raise OutOfTime
         finally:
             self._book.keep(candidate, fresh)
@@ -257,12 +255,6 @@ class Rounds:
         answers |= {answer.question_id: answer for answer in fresh}
         chosen = {question_id: answers[question_id] for question_id in ids}
         return score_answers(self._test_set.only(ids), candidate.strategy, candidate.parameters, chosen, [self._metric])
-
-    def _tell(self, questions: int) -> None:
-        if self._on_progress is not None:
-            spent = min(int(self._timer.elapsed), int(self._timer.seconds))
-            message = f"{len(self.measured):,} settings tried, currently on {questions} questions"
-            self._on_progress(Progress(spent, int(self._timer.seconds), message))
 
 
 MIN_TUNING_QUESTIONS = 20  # fewer answerable questions are too few to split
@@ -341,14 +333,15 @@ def tune(
     defaults = make_defaults(strategies)
     for default in defaults:  # loading models counts in neither the time limit nor a latency
         warm_up(wb, corpus, tuning[0], default.strategy, default.parameters)
-    timer = Timer(clock, clock() - spent, seconds)
+    began = clock() - spent
     answers = book or StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
-    rounds = Rounds(wb, test_set, corpus, metric, timer, answers, on_progress, should_stop)
+    rounds = Rounds(wb, test_set, corpus, metric, seconds, answers, clock, began, on_progress, should_stop)
     for default in defaults:
         rounds.measure(default, tuning[:FIRST_ROUND_QUESTIONS])
-    affordable = _count_affordable(rounds, defaults, seconds)
+    pace = sum(rounds.pace(default.strategy) for default in defaults)  # of the defaults, in their share of the time
+    affordable = max(FIRST_ROUND_QUESTIONS, int(seconds * (1 - ROUNDS_TIME_SHARE) / max(pace, 1e-9)))
     best = rounds.halve(defaults, draw_candidates(strategies), tuning[:affordable], seconds * ROUNDS_TIME_SHARE)
-    chosen, measured = _measure_held_out(rounds, timer, best, defaults, held_out[:affordable])
+    chosen, measured = _measure_held_out(rounds, best, defaults, held_out[:affordable])
     tried = len(rounds.measured)
     if book is None:
         answers.close()
@@ -358,27 +351,21 @@ def tune(
         tried=tried,
         tuning_questions=len(tuning[:affordable]),
         held_out_questions=len(held_out[:affordable]),
-        seconds=round(timer.elapsed, 3),
+        seconds=round(rounds.elapsed, 3),
         varied=tried - len(defaults),
         notes=tuple(_make_notes(strategies, tried - len(defaults), affordable, len(held_out))),
         scope=test_set.over,
     )
 
 
-def _count_affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
-    """Return how many questions of a half the defaults can answer in their share of the time, at least 12."""
-    pace = sum(rounds.pace(default.strategy) for default in defaults)
-    return max(FIRST_ROUND_QUESTIONS, int(seconds * (1 - ROUNDS_TIME_SHARE) / max(pace, 1e-9)))
-
-
 def _measure_held_out(
-    rounds: Rounds, timer: Timer, best: Sequence[Candidate], defaults: Sequence[Candidate], questions: list[Question]
+    rounds: Rounds, best: Sequence[Candidate], defaults: Sequence[Candidate], questions: list[Question]
 ) -> tuple[list[Candidate], list[StrategyRun]]:
     """Measure the defaults on the held-out half, then as many finalists as time allows."""
     chosen = list(defaults)
     measured = [rounds.measure(default, questions) for default in defaults]
     for candidate in [finalist for finalist in best[:MAX_FINALISTS] if finalist not in chosen]:
-        if timer.elapsed + rounds.cost(candidate, questions) > timer.seconds and rounds.cost(candidate, questions):
+        if rounds.elapsed + rounds.cost(candidate, questions) > rounds.seconds and rounds.cost(candidate, questions):
             break
         try:
             measured.append(rounds.measure(candidate, questions, needed=False))
@@ -407,21 +394,10 @@ def _make_finalists(
     defaults: Sequence[Candidate],
 ) -> tuple[Finalist, ...]:
     front = set(pareto_front([(run.means[metric], run.latency_ms["p50"]) for run in measured]))
-    default_runs = {run.strategy: run for run, candidate in zip(measured, chosen, strict=True) if candidate in defaults}
-    tuned = [(candidate, run) for candidate, run in zip(chosen, measured, strict=True) if candidate not in defaults]
-    pairs = [
-        (
-            f"{candidate.strategy} (tuned)",
-            run.values[metric],
-            candidate.strategy,
-            default_runs[candidate.strategy].values[metric],
-        )
-        for candidate, run in tuned
-    ]
-    against = {
-        candidate.key: difference
-        for (candidate, _), difference in zip(tuned, compare_pairs(metric, pairs), strict=True)
-    }
+    values = {run.strategy: run.values[metric] for run in measured[: len(defaults)]}  # the defaults are measured first
+    tuned = list(zip(chosen, measured, strict=True))[len(defaults) :]
+    pairs = [(f"{one.strategy} (tuned)", run.values[metric], one.strategy, values[one.strategy]) for one, run in tuned]
+    against = dict(zip((one.key for one, _ in tuned), compare_pairs(metric, pairs), strict=True))
     finalists = [
         Finalist(
             candidate=candidate,
@@ -446,11 +422,9 @@ def read_tuning_result(job: Job) -> TuningResult | None:
     if not job.result:
         return None
     stored = cast("dict[str, Any]", job.result)
-    values: dict[str, Any] = stored | {"finalists": tuple(map(_parse_finalist, stored["finalists"]))}
+    finalists: list[Finalist] = []
+    for one in stored["finalists"]:
+        against = one["against_default"] and Difference(**one["against_default"])
+        finalists.append(Finalist(**(one | {"candidate": Candidate(**one["candidate"]), "against_default": against})))
+    values: dict[str, Any] = stored | {"finalists": tuple(finalists)}
     return TuningResult(**values)
-
-
-def _parse_finalist(stored: dict[str, Any]) -> Finalist:
-    against = stored["against_default"] and Difference(**stored["against_default"])
-    values: dict[str, Any] = stored | {"candidate": Candidate(**stored["candidate"]), "against_default": against}
-    return Finalist(**values)

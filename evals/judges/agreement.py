@@ -98,8 +98,6 @@ async def _grade_all(
 
 # Answers for the judge to score
 
-EMPTY_ANSWER_REASON = "The model's answer was empty."
-
 
 def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
     """Return the samples with the model's answers, or with the reason in ``no_answer``.
@@ -108,21 +106,20 @@ def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: Shou
         Cancelled: ``should_stop`` returned True.
     """
 
+    async def answer(sample: Sample) -> Sample:
+        passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
+        prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
+        try:
+            text = (await endpoint.complete(prompt)).strip()
+        except ModelError as error:
+            return replace(sample, no_answer=str(error))
+        return replace(sample, answer=text, no_answer="" if text else "The model's answer was empty.")
+
     async def ask() -> list[Sample]:
         async with endpoint:
-            return list(await asyncio.gather(*(_add_answer(endpoint, sample) for sample in samples)))
+            return list(await asyncio.gather(*map(answer, samples)))
 
     return run_judging(ask, should_stop)
-
-
-async def _add_answer(endpoint: Endpoint, sample: Sample) -> Sample:
-    passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
-    prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
-    try:
-        answer = (await endpoint.complete(prompt)).strip()
-    except ModelError as error:
-        return replace(sample, no_answer=str(error))
-    return replace(sample, answer=answer, no_answer="" if answer else EMPTY_ANSWER_REASON)
 
 
 # Texts of questions and judgments

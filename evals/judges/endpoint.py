@@ -154,25 +154,25 @@ class Endpoint:
                     async with asyncio.timeout(seconds):
                         answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:
-                raise LimitReached(self._describe_limit(f"time limit of {self.limits.seconds:g} s")) from None
+                raise self._make_error("seconds") from None
             finally:
                 self.spent.seconds = self._elapsed()
         return answer
 
     def _check(self) -> None:
-        limits, spent = self.limits, self.spent
-        if self._elapsed() >= limits.seconds:
-            raise LimitReached(self._describe_limit(f"time limit of {limits.seconds:g} s"))
-        if spent.calls >= limits.calls:
-            raise LimitReached(self._describe_limit(f"limit of {limits.calls:,} calls"))
-        if spent.tokens >= limits.tokens:
-            raise LimitReached(self._describe_limit(f"limit of {limits.tokens:,} tokens"))
+        used = {"seconds": self._elapsed(), "calls": self.spent.calls, "tokens": self.spent.tokens}
+        for name, amount in used.items():
+            if amount >= getattr(self.limits, name):
+                raise self._make_error(name)
 
-    def _describe_limit(self, limit: str) -> str:
+    def _make_error(self, name: str) -> LimitReached:
         if self._part:
-            name = limit.rsplit(" ", 1)[-1].replace("s", "seconds") if limit.startswith("time") else limit.split()[-1]
-            return f"This run's share of the judge's {name} is used up; raise WORKBENCH_JUDGE_{name.upper()}."
-        return f"The {limit} was reached."
+            return LimitReached(
+                f"This run's share of the judge's {name} is used up; raise WORKBENCH_JUDGE_{name.upper()}."
+            )
+        limit = getattr(self.limits, name)
+        text = f"time limit of {limit:g} s" if name == "seconds" else f"limit of {limit:,} {name}"
+        return LimitReached(f"The {text} was reached.")
 
     async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
         from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError

@@ -100,72 +100,52 @@ MARKDOWN_MARKS = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|(?:\*\*|__
 NON_PROSE = re.compile(r"[|{}<>\\=^]|https?:|\.\.\.|…|^\W|\n\s*\n")
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionForm:
-    """A pattern: its name, the regex for a statement, and the question with the regex's groups in braces."""
-
-    name: str
-    statement: re.Pattern[str]
-    question: str
-
-
-def _make_form(name: str, statement: str, question: str) -> QuestionForm:
-    return QuestionForm(name, re.compile(statement), question)
-
-
+# Name, regex of a statement, and the question with the regex's groups in braces.
 QUESTION_FORMS = (
-    _make_form(
-        "definition", rf"(?P<x>An? {WORD_PATTERN}(?: {WORD_PATTERN}){{0,3}}?) is (?:an?|the) \w.{{24,}}", "What is {x}?"
-    ),
-    _make_form(
-        "definition", rf"(?P<x>[A-Z]{WORD_PATTERN}(?: [A-Z]{WORD_PATTERN}){{0,3}}) is an? \w.{{24,}}", "What is {x}?"
-    ),
-    _make_form("meaning", rf"(?P<x>{NAME}) (?:means|refers to|denotes|stands for) \w.{{12,}}", "What does {x} mean?"),
-    _make_form("name", rf"(?P<x>{NAME}) {BE_VERB} (?:also )?(?:called|known as) .{{2,}}", "What {be} {x} called?"),
-    _make_form("use", rf"(?P<x>{NAME}) (?P<be>is|are) used (?:to|for) \w.{{10,}}", "What {be} {x} used for?"),
-    _make_form("task", rf"(?P<x>{NAMED_THING}) {TASK_VERBS} .{{15,}}", "What does {x} do?"),
-    _make_form("task", rf"(?P<x>{NAME}) returns \w.{{10,}}", "What does {x} return?"),
-    _make_form("task", rf"(?P<x>{NAME}) (?:causes|leads to|results in) .{{10,}}", "What does {x} lead to?"),
-    _make_form(
+    ("definition", rf"(?P<x>An? {WORD_PATTERN}(?: {WORD_PATTERN}){{0,3}}?) is (?:an?|the) \w.{{24,}}", "What is {x}?"),
+    ("definition", rf"(?P<x>[A-Z]{WORD_PATTERN}(?: [A-Z]{WORD_PATTERN}){{0,3}}) is an? \w.{{24,}}", "What is {x}?"),
+    ("meaning", rf"(?P<x>{NAME}) (?:means|refers to|denotes|stands for) \w.{{12,}}", "What does {x} mean?"),
+    ("name", rf"(?P<x>{NAME}) {BE_VERB} (?:also )?(?:called|known as) .{{2,}}", "What {be} {x} called?"),
+    ("use", rf"(?P<x>{NAME}) (?P<be>is|are) used (?:to|for) \w.{{10,}}", "What {be} {x} used for?"),
+    ("task", rf"(?P<x>{NAMED_THING}) {TASK_VERBS} .{{15,}}", "What does {x} do?"),
+    ("task", rf"(?P<x>{NAME}) returns \w.{{10,}}", "What does {x} return?"),
+    ("task", rf"(?P<x>{NAME}) (?:causes|leads to|results in) .{{10,}}", "What does {x} lead to?"),
+    (
         "fact",
         rf"(?!The number\b.* w(?:as|ere)\b)(?P<x>The {FACT_NOUNS} of {NAME}) {BE_VERB} .{{2,}}",
         "What {be} {x}?",
     ),
-    _make_form("fact", rf"(?P<x>The default (?:value )?(?:of|for) {NAME}) is .{{1,}}", "What is {x}?"),
-    _make_form("fact", rf"(?P<x>{NAME}) defaults to .{{1,}}", "What does {x} default to?"),
-    _make_form(
-        "fact", rf"(?P<x>{NAME}) (?:consists of|is made up of|is composed of) .{{10,}}", "What does {x} consist of?"
-    ),
-    _make_form("fact", rf"(?P<x>{NAME}) depends on .{{10,}}", "What does {x} depend on?"),
-    _make_form("fact", rf"(?P<x>{NAME}) requires .{{10,}}", "What does {x} require?"),
-    _make_form("fact", rf"(?P<x>{NAME}) has {NUMBER} (?P<parts>[a-z]+s)\b.*", "How many {parts} does {x} have?"),
-    _make_form(
-        "fact", rf"(?P<x>{NAME}) {BE_VERB} located (?:in|on|at|near|between) .{{4,}}", "Where {be} {x} located?"
-    ),
-    _make_form("way", rf"To (?P<do>{ACTION}), .{{12,}}", "How do I {do}?"),
-    _make_form("way", rf"You can (?P<do>{ACTION}) (?:by|with|using|through|via) .{{6,}}", "How can I {do}?"),
-    _make_form(
+    ("fact", rf"(?P<x>The default (?:value )?(?:of|for) {NAME}) is .{{1,}}", "What is {x}?"),
+    ("fact", rf"(?P<x>{NAME}) defaults to .{{1,}}", "What does {x} default to?"),
+    ("fact", rf"(?P<x>{NAME}) (?:consists of|is made up of|is composed of) .{{10,}}", "What does {x} consist of?"),
+    ("fact", rf"(?P<x>{NAME}) depends on .{{10,}}", "What does {x} depend on?"),
+    ("fact", rf"(?P<x>{NAME}) requires .{{10,}}", "What does {x} require?"),
+    ("fact", rf"(?P<x>{NAME}) has {NUMBER} (?P<parts>[a-z]+s)\b.*", "How many {parts} does {x} have?"),
+    ("fact", rf"(?P<x>{NAME}) {BE_VERB} located (?:in|on|at|near|between) .{{4,}}", "Where {be} {x} located?"),
+    ("way", rf"To (?P<do>{ACTION}), .{{12,}}", "How do I {do}?"),
+    ("way", rf"You can (?P<do>{ACTION}) (?:by|with|using|through|via) .{{6,}}", "How can I {do}?"),
+    (
         "way",
         rf"(?P<x>{NAME}) can be (?P<done>{PARTICIPLE}) (?:by|with|using|through) .{{6,}}",
         "How can {x} be {done}?",
     ),
-    _make_form("case", rf"When (?P<case>{CASE}), .{{15,}}", "What happens when {case}?"),
-    _make_form("case", rf"If (?P<case>{CASE}), .{{15,}}", "What happens if {case}?"),
-    _make_form("reason", rf"(?P<x>{NAME}) {BE_VERB} (?P<state>{STATE}),? because .{{12,}}", "Why {be} {x} {state}?"),
-    _make_form(
+    ("case", rf"When (?P<case>{CASE}), .{{15,}}", "What happens when {case}?"),
+    ("case", rf"If (?P<case>{CASE}), .{{15,}}", "What happens if {case}?"),
+    ("reason", rf"(?P<x>{NAME}) {BE_VERB} (?P<state>{STATE}),? because .{{12,}}", "Why {be} {x} {state}?"),
+    (
         "time",
         rf"(?P<x>{NAME}) (?P<be>was|were) (?P<done>{PARTICIPLE}(?: [^,;:]{{0,50}}?)?) (?:in|on|since) {DATE}.*",
         "When {be} {x} {done}?",
     ),
-    _make_form(
+    (
         "time",
         rf"(?:In|On) {DATE}, (?P<x>{NAME}) (?P<be>was|were) (?P<done>{PARTICIPLE}(?: [^,;:]{{0,50}}?)?)[.,;].*",
         "When {be} {x} {done}?",
     ),
-    _make_form("time", rf"(?P<x>{NAME}) died (?:in|on) {DATE}.*", "When did {x} die?"),
-    _make_form("time", rf"(?P<x>{NAME}) (?:began|started) (?:in|on) {DATE}.*", "When did {x} begin?"),
-    _make_form("time", rf"(?P<x>{NAME}) ended (?:in|on) {DATE}.*", "When did {x} end?"),
-    _make_form(
+    ("time", rf"(?P<x>{NAME}) died (?:in|on) {DATE}.*", "When did {x} die?"),
+    ("time", rf"(?P<x>{NAME}) (?:began|started) (?:in|on) {DATE}.*", "When did {x} begin?"),
+    ("time", rf"(?P<x>{NAME}) ended (?:in|on) {DATE}.*", "When did {x} end?"),
+    (
         "agent",
         rf"(?P<x>{NAME}) (?:was|were) (?:first )?(?P<did>{CREATION_VERBS})(?: in \d{{4}})? by [A-Z].*",
         "Who {did} {x}?",
@@ -181,15 +161,17 @@ def make_questions(sentence: str, is_common: Callable[[str], bool] = str.islower
     statement = ABSTRACT_PART.sub("", " ".join(MARKDOWN_MARKS.sub(r"\1", sentence).split()), count=1)
     if NON_PROSE.search(statement):
         return
-    for form in QUESTION_FORMS:
-        match = form.statement.fullmatch(statement)
+    for name, pattern, question in QUESTION_FORMS:
+        match = re.fullmatch(pattern, statement)
         if match and all(_stands_alone(part or "") for part in match.groupdict().values()):
-            parts = {name: part or "" for name, part in match.groupdict().items()}
+            parts = {key: part or "" for key, part in match.groupdict().items()}
             if "x" in parts:
                 if _is_vague_subject(parts["x"]):
                     continue
-                parts["x"] = _lower_subject(parts["x"], is_common)
-            yield form.name, form.question.format(**parts)
+                first, blank, rest = parts["x"].partition(" ")
+                if first == first.capitalize() and is_common(first.lower()):  # "the tide", but "HTML"
+                    parts["x"] = first.lower() + blank + rest
+            yield name, question.format(**parts)
 
 
 def make_heading_question(heading: str) -> str | None:
@@ -219,12 +201,6 @@ def _is_vague_subject(subject: str) -> bool:
         or last.endswith("ly")
         or last in PREPOSITIONS | ARTICLES | VAGUE_NOUNS
     )
-
-
-def _lower_subject(subject: str, is_common: Callable[[str], bool]) -> str:
-    """Return a subject as it appears inside a sentence: "The tide" as "the tide", "HTML" unchanged."""
-    first, blank, rest = subject.partition(" ")
-    return first.lower() + blank + rest if first == first.capitalize() and is_common(first.lower()) else subject
 
 
 # Generating questions

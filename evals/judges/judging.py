@@ -81,7 +81,11 @@ def judge_experiment(
         check_stop(should_stop)
         corpus = index_corpus(wb, test_set, result.cell.index)
         run = EvalRun(test_set, corpus, {result.cell.label: result.run})
-        report = _offset_progress(on_progress, result.cell.label, number * len(wanted), total)
+
+        def report(part: Progress, before: int = number * len(wanted), label: str = result.cell.label) -> None:
+            if on_progress is not None:
+                on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
+
         grading = endpoint is not None and agreed is None  # one more part, after the first run
         parts = len(waiting) - number + grading
         judged = judge_run(wb, run, endpoint=endpoint, on_progress=report, should_stop=should_stop, parts=parts)
@@ -94,13 +98,6 @@ def judge_experiment(
         experiments.note(experiment, result, noted)
     if on_progress is not None and total:
         on_progress(Progress(total, total, "done"))
-
-
-def _offset_progress(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
-    """Return a callback that reports one run's progress as part of the progress of all runs."""
-    if on_progress is None:
-        return None
-    return lambda part: on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
 
 
 def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:

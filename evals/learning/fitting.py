@@ -150,16 +150,17 @@ def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) ->
     values = [0.0] * len(settings)
     for place, (number, penalty) in enumerate(settings):
         for left_out in parts:
-            weights = fit_weights(_leave_out(sheets, left_out), priors[number], penalty)
+            others = [sheet for at, sheet in enumerate(sheets) if at not in left_out]
+            weights = fit_weights(others, priors[number], penalty)
             values[place] += sum(measure_ndcg(sheets[at], weights) for at in left_out)
     best = max(range(len(settings)), key=lambda place: (round(values[place], 9), -place))
     number, penalty = settings[best]
     return FittedWeights(fit_weights(sheets, priors[number], penalty), penalty, number)
 
 
-def split_folds(questions: int, parts: int) -> list[list[int]]:
+def split_folds(questions: int, parts: int) -> list[range]:
     """Split question positions into folds, round-robin."""
-    return [list(range(part, questions, parts)) for part in range(parts)]
+    return [range(part, questions, parts) for part in range(parts)]
 
 
 def measure_ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
@@ -172,11 +173,6 @@ def measure_ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
 
 def _dcg(grades: Iterable[float]) -> float:
     return sum(float(grade) / np.log2(place + 2) for place, grade in enumerate(list(grades)[:NDCG_CUTOFF]))
-
-
-def _leave_out(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list[QuestionSheet]:
-    away = set(left_out)
-    return [sheet for place, sheet in enumerate(sheets) if place not in away]
 
 
 def _pad(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:

@@ -68,7 +68,14 @@ def measure_learning_curve(
             figures[share].append(_measure_half(order[half:], qrels, weights))
             if on_progress is not None:
                 on_progress(Progress(sum(map(len, figures.values())), total, "learning curve"))
-    return [_make_point(round(len(sheets) // 2 * share), own) for share, own in figures.items()]
+    points: list[CurvePoint] = []
+    for share, own in figures.items():
+        differences = [learned - rerank for learned, rerank in own]
+        learned, rerank = (round(fmean(each), 4) for each in zip(*own, strict=True))
+        spread = round(float(np.std(differences, ddof=1)), 4)
+        questions = round(len(sheets) // 2 * share)
+        points.append(CurvePoint(questions, learned, rerank, round(fmean(differences), 4), spread))
+    return points
 
 
 def _measure_half(
@@ -81,14 +88,6 @@ def _measure_half(
         fmean(measure_rankings(own, each, [TRAINING_METRIC])[TRAINING_METRIC].values()) for each in (learned, fixed)
     )
     return first, second
-
-
-def _make_point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint:
-    differences = [learned - rerank for learned, rerank in figures]
-    learned, rerank = (round(fmean(each), 4) for each in zip(*figures, strict=True))
-    return CurvePoint(
-        questions, learned, rerank, round(fmean(differences), 4), round(float(np.std(differences, ddof=1)), 4)
-    )
 
 
 # Training by the names of test sets

@@ -159,8 +159,7 @@ def cross_validate(
     for number, left_out in enumerate(split_folds(len(sheets), FOLD_COUNT), start=1):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; nothing was learned.")
-        away = set(left_out)
-        fitted = fit_best([sheet for place, sheet in enumerate(sheets) if place not in away], priors)
+        fitted = fit_best([sheet for place, sheet in enumerate(sheets) if place not in left_out], priors)
         learned |= {sheets[at].question_id: rank_by_weights(sheets[at], fitted.weights) for at in left_out}
         if on_progress is not None:
             on_progress(Progress(number, FOLD_COUNT, "cross-validating"))

@@ -15,11 +15,12 @@ from workbench.types import PageSpan, Value
 # Available metrics
 
 PAGE_CUTOFFS = (1, 5, 10)  # cutoffs of page metrics
+PAGE_METRIC = "page-hit@5"  # the metric that compares strategies if pages were judged
 
 
 @dataclass(frozen=True, slots=True)
 class Family(Value):
-    """A metric without its cutoff; ``cutoffs`` are the available ones, the first is the default."""
+    """A metric without its cutoff; ``cutoffs`` are the available ones, the first is the default; () if it has none."""
 
     name: str
     title: str
@@ -31,7 +32,7 @@ class Family(Value):
     @property
     def metric_names(self) -> tuple[str, ...]:
         """The available metrics of this family, such as ``ndcg@10``."""
-        return tuple(f"{self.name}@{cutoff}" for cutoff in self.cutoffs)
+        return tuple(f"{self.name}@{cutoff}" for cutoff in self.cutoffs) or (self.name,)
 
 
 FAMILIES = {
@@ -43,6 +44,15 @@ FAMILIES = {
         Family("map", "MAP", "mean precision at the ranks of the relevant documents", "AP", (100,)),
         Family("hit", "Hit rate", "1 if any of the first K is relevant", "Success", (1, 5, 10)),
         Family("precision", "Precision", "share of the first K that is relevant", "P", (5,)),
+        Family(
+            "bpref",
+            "bpref",
+            "relevant above judged irrelevant documents; unjudged ones are ignored",
+            "Bpref",
+            (),
+            False,
+        ),
+        Family("infap", "infAP", "MAP, estimated from a judged sample of the pool", "infAP", (), False),
         Family("span-recall", "Span recall", "share of the relevant characters in the first passages", "", (5,), False),
         Family("span-precision", "Span precision", "share of the passages that is relevant", "", (5,), False),
         Family("span-iou", "Span IoU", "relevant and retrieved characters as a share of either", "", (5,), False),
@@ -66,27 +76,33 @@ def metric_title(metric: str) -> str:
 
 PROVIDER_NAMES = {name: row.provider_name for name, row in FAMILIES.items() if row.provider_name}
 MAX_CUTOFF = 1000
-_METRIC_PATTERN = re.compile(r"([a-z]+)@([1-9]\d{0,3})")
+MAX_RANKING_DEPTH = 100  # of metrics without a cutoff
+_METRIC_PATTERN = re.compile(r"([a-z]+)(?:@([1-9]\d{0,3}))?")
 
 Qrels = Mapping[str, Mapping[str, int]]
 Rankings = Mapping[str, Sequence[str]]  # question id -> document keys, best first
 
 
 def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics' names. Raises InvalidInput for one that is not FAMILY@K with K from 1 to 1000."""
+    """Return the metrics' names. Raises InvalidInput for one that is not FAMILY@K, or a name without a cutoff."""
     for name in names:
         match = _METRIC_PATTERN.fullmatch(name)
-        if not match or match.group(1) not in PROVIDER_NAMES or int(match.group(2)) > MAX_CUTOFF:
-            valid = list_choices(f"{family}@K" for family in PROVIDER_NAMES)
+        family = match and FAMILIES.get(match[1])
+        if not match or not family or not family.provider_name or not _has_valid_cutoff(family, match[2]):
+            valid = list_choices((f"{key}@K" if FAMILIES[key].cutoffs else key for key in PROVIDER_NAMES), 20)
             raise InvalidInput(f"Unknown metric {name!r}; use {valid} with K from 1 to {MAX_CUTOFF}.")
     if not names:
         raise InvalidInput(f"No metric was given; use some of {list_choices(DEFAULT_METRICS)}.")
     return tuple(dict.fromkeys(names))
 
 
+def _has_valid_cutoff(family: Family, cutoff: str | None) -> bool:
+    return int(cutoff) <= MAX_CUTOFF if cutoff and family.cutoffs else not cutoff and not family.cutoffs
+
+
 def max_ranking_depth(names: Sequence[str]) -> int:
     """Return the number of documents that these metrics need."""
-    return max(int(name.partition("@")[2]) for name in names)
+    return max(int(name.partition("@")[2] or MAX_RANKING_DEPTH) for name in names)
 
 
 def rank_documents(scores: Mapping[str, float]) -> list[str]:
@@ -116,20 +132,45 @@ def measure_rankings(
     }
     if not run:
         return values
-    by_measure: dict[Any, str] = {ir_measures.parse_measure(_provider_metric(name)): name for name in names}
+    parts = {name: name.partition("@") for name in names}
+    by_measure: dict[Any, str] = {
+        ir_measures.parse_measure(f"{PROVIDER_NAMES[family]}{at}{cutoff}"): name
+        for name, (family, at, cutoff) in parts.items()
+    }
     for metric in ir_measures.iter_calc(list(by_measure), judged, run):
         values[by_measure[metric.measure]][metric.query_id] = float(metric.value)
     return values
 
 
+def measure_unjudged(qrels: Qrels, rankings: Rankings, depth: int) -> float:
+    """Return the mean share (0..1) of the first ``depth`` documents that have no judgment (or a negative grade)."""
+    shares: list[float] = []
+    for key, grades in qrels.items():
+        first = list(dict.fromkeys(rankings.get(key, ())))[:depth]
+        shares.append(sum(grades.get(document, -1) < 0 for document in first) / len(first) if first else 0.0)
+    return fmean(shares) if shares else 0.0
+
+
+def measure_bounds(qrels: Qrels, rankings: Rankings, metric: str) -> tuple[float, float]:
+    """Return the means of a metric if no unjudged document among the first K were relevant, and if all were.
+
+    The lower one is first. A relevant document has the highest grade of its question. For nDCG, more relevant documents
+    also raise the ideal order, so the mean can fall.
+    """
+    depth = max_ranking_depth([metric])
+    filled: dict[str, dict[str, int]] = {}
+    for key, grades in qrels.items():
+        first = list(dict.fromkeys(rankings.get(key, ())))[:depth]
+        top = max([1, *grades.values()])
+        judged = {document: grade for document, grade in grades.items() if grade >= 0}
+        filled[key] = dict.fromkeys(first, top) | judged
+    low, high = sorted(mean_values(measure_rankings(given, rankings, [metric]))[metric] for given in (qrels, filled))
+    return low, high
+
+
 def mean_values(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return each metric's mean over the questions; 0 if there are none."""
     return {name: fmean(by_question.values()) if by_question else 0.0 for name, by_question in values.items()}
-
-
-def _provider_metric(name: str) -> str:
-    family, _, cutoff = name.partition("@")
-    return f"{PROVIDER_NAMES[family]}@{cutoff}"
 
 
 # Judged pages

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import ceil, floor, log2
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -49,6 +51,17 @@ class Difference(Value):
     losses: int
     ties: int
     comparisons: int = 1
+    deviation: float = 0.0  # standard deviation of the differences by question
+
+    @property
+    def more_questions(self) -> int | None:
+        """About how many more questions would decide it; 0 if it is decided, None if the two do not differ at all."""
+        if self.significant:
+            return 0
+        measured = self.wins + self.losses + self.ties
+        differing = (self.wins + self.losses) / max(1, measured)
+        needed = count_questions_needed(self.deviation, abs(self.difference), differing, self.comparisons)
+        return None if needed is None else max(1, needed - measured)
 
     @property
     def is_tie(self) -> bool:
@@ -89,6 +102,51 @@ def describe_difference(difference: Difference) -> str:
     return f"no clear difference: {counts}, {values}"
 
 
+def describe_decision(difference: Difference) -> str:
+    """Return "decided", "not decided: about 180 more questions", or "tie"."""
+    if difference.is_tie:
+        return "tie"
+    if difference.significant:
+        return "decided"
+    more = difference.more_questions
+    if more is None:
+        return "not decided: equal means"
+    return f"not decided: {format_more(more)}"
+
+
+def format_more(questions: int) -> str:
+    """Return a number of further questions as text, with two significant digits."""
+    if questions > MAX_QUESTIONS_NAMED:
+        return f"more than {MAX_QUESTIONS_NAMED:,} more questions"
+    step = 10 ** max(0, len(str(questions)) - 2)
+    about = -(-questions // step) * step
+    return f"about {about:,} more question{'' if about == 1 else 's'}"
+
+
+def find_winner_name(best: str, differences: Sequence[Difference]) -> str | None:
+    """Return the best of several strategies if it is significantly better than every other one, else None."""
+    return best if differences and all(one.significant for one in differences) else None
+
+
+def describe_outcome(best: str, differences: Sequence[Difference]) -> str:
+    """Return a sentence on whether the best strategy is decided, from its comparisons with the others ("" if alone)."""
+    if not differences:
+        return ""
+    if find_winner_name(best, differences):
+        others = f"the other {len(differences)}" if len(differences) > 1 else differences[0].a
+        return f"Decided: {best} is better than {others}."
+    if ties := [one for one in differences if one.is_tie]:
+        return f"Not decided: {', '.join([best, *(one.a for one in ties)])} are {describe_tie(ties[0])}."
+    open_ones = sorted((one for one in differences if not one.significant), key=lambda one: abs(one.difference))
+    nearest = open_ones[0]
+    rivals = ", ".join(one.a for one in open_ones[:3]) + (
+        f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
+    )
+    more = nearest.more_questions
+    need = "their means are equal" if more is None else f"{nearest.a} needs {format_more(more)}"
+    return f"Not decided: {best} leads, but {rivals} may be as good; {need}."
+
+
 def randomisation_p(
     differences: Sequence[float], alternative: Alternative = "two-sided", rounds: int = RESAMPLING_ROUNDS
 ) -> float:
@@ -124,12 +182,16 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def holm_correction(p_values: Sequence[float]) -> list[float]:
-    """Return corrected p-values: the i-th smallest of m is multiplied by (m - i + 1), kept monotonic and at most 1."""
+def holm_correction(p_values: Sequence[float], comparisons: int | None = None) -> list[float]:
+    """Return corrected p-values: the i-th smallest of m is multiplied by (m - i + 1), kept monotonic and at most 1.
+
+    ``comparisons`` is m if these are the interesting ones of more comparisons.
+    """
+    total = max(len(p_values), comparisons or 0)
     corrected = [0.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
-        highest = max(highest, min(1.0, p_values[index] * (len(p_values) - place)))
+        highest = max(highest, min(1.0, p_values[index] * (total - place)))
         corrected[index] = highest
     return corrected
 
@@ -138,18 +200,25 @@ def compare_pairs(
     metric: str,
     pairs: Sequence[tuple[str, Mapping[str, float], str, Mapping[str, float]]],
     alternative: Alternative = "two-sided",
+    comparisons: int | None = None,
 ) -> list[Difference]:
-    """Compare pairs (name a, values of a, name b, values of b) by question, corrected for their number.
+    """Compare pairs (name a, values of a, name b, values of b) by question, corrected for ``comparisons``.
+
+    The default is the number of pairs.
 
     Raises:
         InvalidInput: A pair was not measured on the same questions.
     """
-    differences = [_compute_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
+    for a, of_a, b, of_b in pairs:
+        if of_a.keys() != of_b.keys():
+            raise InvalidInput(f"{a!r} and {b!r} were measured on different questions; run both on one test set.")
+    differences = [[of_a[key] - of_b[key] for key in sorted(of_a)] for _, of_a, _, of_b in pairs]
     p_values = [randomisation_p(values, alternative) for values in differences]
-    comparisons = []
-    for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm_correction(p_values), strict=True):
+    found: list[Difference] = []
+    adjusted = holm_correction(p_values, comparisons)
+    for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, adjusted, strict=True):
         low, high = bootstrap_interval(values)
-        comparisons.append(
+        found.append(
             Difference(
                 metric=metric,
                 a=a,
@@ -162,10 +231,11 @@ def compare_pairs(
                 wins=sum(value > EQUALITY_TOLERANCE for value in values),
                 losses=sum(value < -EQUALITY_TOLERANCE for value in values),
                 ties=sum(abs(value) <= EQUALITY_TOLERANCE for value in values),
-                comparisons=len(pairs),
+                comparisons=max(len(pairs), comparisons or 0),
+                deviation=round(float(np.std(values, ddof=1)), 6) if len(values) > 1 else 0.0,
             )
         )
-    return comparisons
+    return found
 
 
 def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
@@ -174,15 +244,152 @@ def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) ->
 
 
 def compare_with_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
-    """Compare every strategy with the one that has the highest mean, corrected for the number of comparisons."""
+    """Compare every strategy with the one that has the highest mean.
+
+    Any of them could have been the best, so the correction is for every pair of strategies.
+    """
     best = max(values, key=lambda name: sum(values[name].values()))
-    return compare_pairs(metric, [(name, values[name], best, values[best]) for name in values if name != best])
+    pairs = [(name, values[name], best, values[best]) for name in values if name != best]
+    return compare_pairs(metric, pairs, comparisons=count_pairs(len(values)))
 
 
-def _compute_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
-    if of_a.keys() != of_b.keys():
-        raise InvalidInput(f"{a!r} and {b!r} were measured on different questions; run both on one test set.")
-    return [of_a[key] - of_b[key] for key in sorted(of_a)]
+def count_pairs(strategies: int) -> int:
+    """Return the number of pairs of some strategies."""
+    return strategies * (strategies - 1) // 2
+
+
+# Power: the differences that a test set can show
+
+POWER = 0.8  # probability of finding a difference that exists
+MAX_QUESTIONS_NAMED = 100_000  # larger numbers of questions are not worth naming
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Value):
+    """The differences that a number of questions can show at the level .05 with a power of 80%."""
+
+    metric: str
+    questions: int  # the questions of the test set
+    pilot: int  # the measured questions that the deviation is from
+    comparisons: int  # the correction is for this number
+    deviation: float  # standard deviation of the differences by question, over the pairs of strategies
+    differing: float  # share (0..1) of the questions on which two strategies differ
+    smallest: float | None  # the smallest difference that can be shown; None if none can
+    wanted: float | None = None  # a difference to show
+    needed: int | None = None  # about how many questions it takes to show that difference
+
+
+def measure_power(
+    metric: str,
+    values: Mapping[str, Mapping[str, float]],
+    questions: int | None = None,
+    wanted: float | None = None,
+) -> Power:
+    """Return what a test set can show, from the paired differences of strategies that were measured on it.
+
+    Args:
+        metric: The compared metric.
+        values: {name: {question id: value}} of two or more strategies, on the test set or a part of it (a pilot).
+        questions: Number of questions of the test set; those of ``values`` if None.
+        wanted: Also return the number of questions that this difference needs.
+
+    Raises:
+        InvalidInput: Fewer than two strategies or questions, or a wanted difference of 0 or less.
+    """
+    pairs = list(combinations(values.values(), 2))
+    pilot = len(next(iter(values.values()), {}))
+    if not pairs or pilot < 2:
+        raise InvalidInput("Power needs two strategies on two questions or more; measure another strategy.")
+    check_difference(wanted)
+    rows = np.array([[of_a[key] - of_b[key] for key in of_a] for of_a, of_b in pairs])
+    deviation = float(np.sqrt(rows.var(axis=1, ddof=1).mean()))
+    differing = float((np.abs(rows) > EQUALITY_TOLERANCE).mean())
+    total = pilot if questions is None else questions
+    return Power(
+        metric=metric,
+        questions=total,
+        pilot=pilot,
+        comparisons=len(pairs),
+        deviation=round(deviation, 6),
+        differing=round(differing, 6),
+        smallest=find_smallest_difference(deviation, total, differing, len(pairs)),
+        wanted=wanted,
+        needed=None if wanted is None else count_questions_needed(deviation, wanted, differing, len(pairs)),
+    )
+
+
+def check_difference(wanted: float | None) -> None:
+    """Raise InvalidInput for a difference outside 0..1."""
+    if wanted is not None and not 0 < wanted <= 1:
+        raise InvalidInput(f"Invalid difference {wanted:g}; use a number above 0 and up to 1, such as 0.02.")
+
+
+def find_smallest_difference(
+    deviation: float, questions: int, differing: float = 1.0, comparisons: int = 1
+) -> float | None:
+    """Return the smallest difference of means that a paired test finds with a power of 80%; None if it finds none.
+
+    (t(1 - alpha / 2) + t(power)) * deviation / sqrt(questions), as for a paired t-test; the randomisation test has the
+    same power (Smucker et al. 2007). With fewer differing questions than ``_count_least`` nothing is significant.
+    """
+    if questions < 2 or not deviation or questions * differing < _count_least(comparisons):
+        return None
+    return round(_quantiles(questions, comparisons) * deviation / questions**0.5, 6)
+
+
+def count_questions_needed(
+    deviation: float, difference: float, differing: float = 1.0, comparisons: int = 1
+) -> int | None:
+    """Return about how many questions show a difference of means with a power of 80%; None for no difference."""
+    if difference < EQUALITY_TOLERANCE or not differing:
+        return None
+    needed = 1_000
+    for _ in range(20):  # the quantiles depend on the result
+        needed, before = max(2, ceil((_quantiles(needed, comparisons) * deviation / difference) ** 2)), needed
+        if needed == before:
+            break
+    return max(needed, ceil(_count_least(comparisons) / differing))
+
+
+def _count_least(comparisons: int) -> int:
+    """Return how many differing questions the exact test needs at least: 2 / 2**n must be below the corrected level."""
+    return floor(log2(2 * comparisons / SIGNIFICANCE_LEVEL)) + 1
+
+
+def _quantiles(questions: int, comparisons: int) -> float:
+    """Return the sum of Student's quantiles for the corrected level, two-sided, and for the power."""
+    return _find_t(1 - SIGNIFICANCE_LEVEL / 2 / comparisons, questions - 1) + _find_t(POWER, questions - 1)
+
+
+def _find_t(probability: float, freedom: int) -> float:
+    """Return a quantile of Student's t by its expansion (Abramowitz and Stegun, 26.7.5)."""
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term / freedom**order for order, term in enumerate(terms))
+
+
+def describe_power(power: Power) -> list[str]:
+    """Return sentences on what a test set can show."""
+    asked = f"{power.questions:,} question{'' if power.questions == 1 else 's'}"
+    source = f" (estimated from {power.pilot:,} of them)" if power.pilot < power.questions else ""
+    corrected = f", corrected for {power.comparisons} comparisons" if power.comparisons > 1 else ""
+    if not power.deviation:
+        return [f"The strategies do not differ on any of {power.pilot:,} questions, so they show no power; use others."]
+    if power.smallest is None:
+        sentences = [f"{asked} are too few to show any difference{source}{corrected}."]
+    else:
+        shown = f"a difference of {power.smallest:.3f} {power.metric} or more"
+        sentences = [f"{asked} can show {shown}, with a power of {POWER:.0%}{source}{corrected}."]
+    if power.needed is not None and power.wanted is not None:
+        more = power.needed - power.questions
+        rest = f", {more:,} more" if more > 0 else ", which this test set has"
+        sentences.append(f"A difference of {power.wanted:g} needs about {power.needed:,} questions{rest}.")
+    return sentences
 
 
 def _all_sums(values: Floats) -> Floats:

@@ -36,7 +36,9 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
     return None
 
 
-CSV_COLUMNS = ("question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade")
+CSV_COLUMNS = (
+    "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
+)  # fmt: skip
 MAX_AGENT_QUERIES = 5_000
 
 
@@ -53,8 +55,9 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
     """Add questions and judgments from CSV; rows with the same question are merged.
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
-    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
-    enough if only one document contains it; if it occurs several times, the occurrence nearest to ``start`` is used.
+    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
+    ("no" for a question without an answer in the documents). A quote is enough if only one document contains it; if
+    it occurs several times, the occurrence nearest to ``start`` is used.
 
     Raises:
         InvalidInput: No header, or an unknown column.
@@ -113,7 +116,7 @@ def to_csv(test_set: TestSet) -> str:
         by_question.setdefault(judgment.question_id, []).append(judgment)
     for question in test_set.questions:
         row: dict[str, object] = {"question": question.text, "id": question.id}
-        row["reference_answer"] = question.reference_answer
+        row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
         judged = by_question.get(question.id, [None])
         rows += [row | (_format_judgment(judgment) if judgment else {}) for judgment in judged]
     return write_csv(rows)
@@ -228,7 +231,11 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     if texts.setdefault(key, folded) != folded and folded not in ids:
         raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one a unique id.")
     ids[folded] = key
-    return Question(key, text, row.get("reference_answer", ""), origin="csv")
+    answerable = row.get("answerable", "").casefold()
+    if answerable not in ("", "yes", "no"):
+        raise InvalidInput(f"Invalid value {answerable!r} in the column 'answerable'; use yes or no.")
+    metadata: JsonObject = {"answerable": False} if answerable == "no" else {}
+    return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
 
 
 def _fold(text: str) -> str:

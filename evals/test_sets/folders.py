@@ -164,9 +164,9 @@ def load_test_set(name: str | Path) -> TestSet:
     """Return the sample ("sample"), or the test set in a folder.
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
-    reference_answer) and one of ``QRELS_FILES`` (query, document, grade, separated by tabs or spaces, with or without a
-    header). A folder of files with questions.jsonl has judged pages (``read_page_folder``). An unreadable line is left
-    out and named in the test set's problems.
+    reference_answer, and ``answerable`` false for a question without an answer) and one of ``QRELS_FILES`` (query,
+    document, grade, separated by tabs or spaces, with or without a header). A folder of files with questions.jsonl
+    has judged pages (``read_page_folder``). An unreadable line is left out and named in the test set's problems.
 
     Raises:
         InvalidInput: No such folder, a missing file, or a file without any readable line.
@@ -189,19 +189,20 @@ def load_test_set(name: str | Path) -> TestSet:
     whole = read_judgments(folder, {question.id for question in questions}, problems)
     judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
-    _check_relevant(folder.name, questions, judgments)
+    ids = {question.id for question in questions}
+    if not any(judgment.question_id in ids and judgment.grade > 0 for judgment in judgments):
+        raise InvalidInput(
+            f"No question of {folder.name!r} has a relevant document; its qrels must use the queries' ids."
+        )
+    left_out: list[str] = []
+    own = FolderCorpus(lambda: read_corpus(corpus, left_out), left_out)
     return TestSet(
         name=SAMPLE_NAME if sample else folder.resolve().name,
         questions=questions,
         judgments=judgments,
-        corpus=FolderCorpus(list_sample_documents) if sample else _make_corpus(corpus),
+        corpus=FolderCorpus(list_sample_documents) if sample else own,
         read_problems=tuple(problems),
     )
-
-
-def _make_corpus(path: Path) -> FolderCorpus:
-    problems: list[str] = []
-    return FolderCorpus(lambda: read_corpus(path, problems), problems)
 
 
 def read_corpus(path: Path, problems: list[str]) -> list[IngestItem]:
@@ -245,7 +246,8 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
         if not text or key in questions:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
-        questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=_parse_metadata(row))
+        metadata = _parse_metadata(row) | ({"answerable": False} if row.get("answerable") is False else {})
+        questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=metadata)
 
     read_json_lines(path, parse, problems)
     return tuple(questions.values())
@@ -313,12 +315,6 @@ def read_spans(path: Path, problems: list[str]) -> tuple[Judgment, ...]:
         return replace(span, quote=str(row.get("quote") or ""))
 
     return tuple(read_json_lines(path, parse, problems))
-
-
-def _check_relevant(name: str, questions: tuple[Question, ...], judgments: tuple[Judgment, ...]) -> None:
-    ids = {question.id for question in questions}
-    if not any(judgment.question_id in ids and judgment.grade > 0 for judgment in judgments):
-        raise InvalidInput(f"No question of {name!r} has a relevant document; its qrels must use the queries' ids.")
 
 
 def _check_number(value: JsonValue) -> str | int | float:

@@ -169,7 +169,7 @@ class TestSetStore:
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
             judgments=tuple(
-                _parse_judgment(entry) for entry in self._select_judgments(row["id"], at) if entry["judge"] != LLM_JUDGE
+                _parse_judgment(entry) for entry in self._tables.judgments(row["id"], at) if entry["judge"] != LLM_JUDGE
             ),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
@@ -217,13 +217,12 @@ class TestSetStore:
         Raises:
             NotFound: No such question. InvalidInput: An unknown grade.
         """
-        self._question(key, question_id)
+        if question_id not in {question.id for question in self.load(key).questions}:
+            raise NotFound("question", question_id, "Load the test set to see its questions.")
         judgment = Judgment(question_id, document, 0 if grade is None else parse_grade(grade), start, end, quote)
         row = _make_judgment_row(judgment, judge)
-        info = self.info(key)
-        if grade is None:
-            return self._tables.edit(info.id, drop_judgments=[row])
-        return self._tables.edit(info.id, judgments=[row])
+        drop, keep = ([row], []) if grade is None else ([], [row])
+        return self._tables.edit(self.info(key).id, drop_judgments=drop, judgments=keep)
 
     def judge_all(self, key: str, judgments: Iterable[Judgment], judge: str = "person") -> int:
         """Store many judgments as one version. Raises NotFound for a judgment of an unknown question."""
@@ -239,15 +238,6 @@ class TestSetStore:
     def _delete_unused_corpus(self, source_id: str | None) -> None:
         if source_id and all(row["source_id"] != source_id for row in self._tables.list()):
             delete_corpus(self._wb, source_id)
-
-    def _question(self, key: str, question_id: str) -> Question:
-        for question in self.load(key).questions:
-            if question.id == question_id:
-                return question
-        raise NotFound("question", question_id, "Load the test set to see its questions.")
-
-    def _select_judgments(self, test_set_id: str, version: int) -> Sequence[Row]:
-        return self._tables.judgments(test_set_id, version)
 
 
 def parse_grade(given: str | int) -> int:

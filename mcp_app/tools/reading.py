@@ -31,7 +31,7 @@ from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Document, JsonObject, Passage, Project, Scope, Value, copies_json, preference_text
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.storage.jobs import Job
 
 # Common arguments

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from workbench.app.compare.matches import find_similar_words, find_underlines
-from workbench.retrieval.explain.explanation import Alignment
+from workbench.retrieval.explain import Alignment
 
 
 def test_the_hits_of_rerank_have_their_words_underlined_where_they_are(wb, folder):

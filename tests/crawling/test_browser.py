@@ -128,6 +128,15 @@ def test_a_browser_is_asked_what_it_shows(wb: Workbench, site: TestSite, crawl: 
     assert "UNSEEN" not in text and "VANISHED" not in text
 
 
+def test_talks_with_random_ids_are_pages_in_a_browser_too(
+    wb: Workbench, site: TestSite, crawl: Callable[..., dict[str, Any]]
+) -> None:
+    talks = [f"/talk?sessionId=65f1c0a3e4b0a1b2c3d4e5f{n}" for n in range(2)]
+    site.put({"/": page("Talks", links=talks)} | {talk: page(talk[-2:]) for talk in talks})
+    crawled = crawl(f"{site.url}/", browser="always", **OPTIONS)
+    assert outcomes(wb, crawled) == {"": "added"} | {talk[1:]: "added" for talk in talks}
+
+
 def test_a_browser_is_asked_what_a_page_shows_and_each_header_is_heard(wb: Workbench) -> None:
     parts = (
         "<div aria-hidden=true><p>Behind a dialog: SEEN1.</p></div><p style='text-indent:-9999px'>NOT1</p>"

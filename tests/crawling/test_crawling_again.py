@@ -219,11 +219,21 @@ def test_a_sitemaps_date_of_the_day_of_the_last_crawl_is_not_believed(
         ("2026-03-01T12:00+02:00", 61, True),
         ("2026-03", 90 * 86_400, False),
         ("2026-03-01", 86_400, False),
+        ("2026-03-01T00:00:00Z", 18 * 3600, False),  # a midnight is a day
+        ("2026-03-01T00:00:00Z", 86_401, True),
+        ("2026-03-01T00:00:00+02:00", 86_401, True),
+        ("9999-12-31", 86_400, False),
+        ("9999-12-31T23:59:59Z", 86_400, False),
+        ("0001-01-01T00:00:00+00:00", 86_400, False),  # placeholders of pages without a date
+        ("1970-01-01", 86_400, False),
+        ("2026-03-01", 1.4 * 86_400, False),  # it ends at noon UTC of the next day, in the west of the Earth
         ("2026-03-01", 2 * 86_400, True),
     ],
 )
 def test_a_sitemaps_date_is_believed_once_it_has_ended(lastmod: str, seconds: float, believed: bool) -> None:
-    visited = datetime(2026, 3, 1, 10 if "T" in lastmod else 0, tzinfo=UTC) + timedelta(seconds=seconds)
+    visited = datetime(2026, 3, 1, 10 if "T10" in lastmod or "T12" in lastmod else 0, tzinfo=UTC) + timedelta(
+        seconds=seconds
+    )
     memory = PageMemory(
         "u", None, None, lastmod, "h", (), (), None, {}, None, "u", 1, "added", False, "d", True, visited
     )

@@ -125,6 +125,15 @@ def test_pages_that_differ_in_a_line_that_many_have_are_both_kept() -> None:
     assert find_repeats(pages) == {}
 
 
+def test_sheets_with_the_same_lines_in_another_order_are_both_kept() -> None:
+    volt, five, amp, three, watt = range(5)
+    sheet = tuple(range(100, 130))
+    first = PageBlocks("one", (*sheet, volt, five, amp, three, watt, five))
+    for values in ((volt, three, amp, five, watt, five), (volt, five, amp, three, watt, three)):
+        assert find_repeats([first, PageBlocks("two", (*sheet, *values))]) == {}
+    assert find_repeats([first, PageBlocks("two", first.blocks)]) == {"two": "nearly the same text as one"}
+
+
 def test_a_page_that_adds_a_sentence_to_others_is_kept() -> None:
     chapters = [PageBlocks(f"c{n}", tuple(range(100 * n, 100 * n + 20))) for n in range(1, 5)]
     book = tuple(block for chapter in chapters for block in chapter.blocks)
@@ -270,6 +279,26 @@ BLOCKS = {
     "lines of blocks": f"<pre>{''.join(f'<span style=display:block>{x}</span>' for x in LINES)}</pre>",
     "a block of code without pre": f"<code style='display:block;white-space:pre'>{CODE}</code>",
     "numbers in the lines": "<pre>" + "\n".join(ROWS) + "</pre>",
+    "Pygments without classes": "<pre>"
+    + "".join(f"<span style='color:#777'>{n}</span>{line}\n" for n, line in enumerate(LINES, 8))
+    + "</pre>",
+    "Chroma without classes": "<pre><code>"
+    + "".join(f"<span style=display:flex><span>{n}</span><span>{x}\n</span></span>" for n, x in enumerate(LINES, 1))
+    + "</code></pre>",
+    "rustdoc": "<pre>" + "\n".join(f"<a href=#{n}>{n}</a>{line}" for n, line in enumerate(LINES, 1)) + "</pre>",
+    "Zola": "<pre><code><table>"
+    + "".join(f"<tr><td>{n}</td><td><span>{line}\n</span></td></tr>" for n, line in enumerate(LINES, 1))
+    + "</table></code></pre>",
+    "Javadoc": "<pre>"
+    + "\n".join(f"<span class=source-line-no>00{n}</span>{x}" for n, x in enumerate(LINES))
+    + "</pre>",
+    "Doxygen": "<div class=fragment>"
+    + "\n".join(f"<div class=line><span class=lineno>{n}</span>{line}</div>" for n, line in enumerate(LINES))
+    + "</div>",
+    "CodeMirror": f"<div class=cm-content>{''.join(f'<div class=cm-line>{line}</div>' for line in LINES)}</div>",
+    "a list outside pre": f"<ol class=linenums>{''.join(f'<li>{line}</li>' for line in LINES)}</ol>",
+    "a folded part": "<pre data-language=yaml><code><details><summary>3 lines</summary>"
+    + f"{''.join(STARLIGHT)}</details></code></pre>",
     "a list": f"<pre><ol>{''.join(f'<li>{line}</li>' for line in LINES)}</ol></pre>",
 }
 
@@ -278,6 +307,14 @@ BLOCKS = {
 def test_code_keeps_its_lines_and_loses_their_numbers(block: str) -> None:
     text = read_text(f"<html><body><p>Before.</p>{block}<p>After.</p></body></html>")
     assert text.replace("```yaml", "```").strip() == f"Before.\n\n```\n{CODE}\n```\n\nAfter."
+
+
+def test_numbers_that_do_not_count_the_lines_of_code_are_kept() -> None:
+    for numbers in ((1, 2, 4), (10, 20, 30)):
+        code = "\n".join(f"<span>{n}</span> PRINT {n}" for n in numbers)
+        assert "\n".join(f"{n} PRINT {n}" for n in numbers) in read_text(f"<p>Type:</p><pre>{code}</pre>")
+    assert "```\n1\n2\n```" in read_text("<p>Answers:</p><pre><span>1</span>\n<span>2</span></pre>")
+    assert "```" not in read_text("<p>Slides:</p><div class=fragment><p>First</p><p>Second</p></div>")
 
 
 def test_code_in_a_table_keeps_its_lines_and_the_name_of_its_file() -> None:
@@ -292,6 +329,8 @@ def test_the_language_of_code_in_a_figure_is_kept() -> None:
     numbers, code = '<td class="gutter"><pre>1<br>2</pre></td>', '<td class="code"><pre>a = 1<br>b = 2</pre></td>'
     table = f'<figure class="highlight python"><table><tr>{numbers}{code}</tr></table></figure>'
     assert "```python\na = 1\nb = 2\n```" in read_text(f"<body><p>Set both values.</p>{table}</body>")
+    rouge = f"<figure><pre><code data-lang=ruby><table><tr>{numbers}{code}</tr></table></code></pre></figure>"
+    assert "```ruby\na = 1\nb = 2\n```" in read_text(f"<body><p>Set both values.</p>{rouge}</body>")
 
 
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
@@ -319,6 +358,15 @@ def test_a_refresh_redirects_in_a_header_as_in_a_meta_tag(value: str, target: st
     )
     assert extract_page(in_header).redirect == target
     assert extract_page(in_meta).redirect == target
+
+
+def test_a_refresh_in_a_part_that_is_not_shown_does_not_redirect() -> None:
+    for tag in ("template", "noscript", "textarea"):
+        stub = f"<{tag}><meta http-equiv=refresh content='0; url=/new'></{tag}><p>The text of the page.</p>"
+        assert (
+            extract_page(Response("http://h.test/p", 200, {"content-type": "text/html"}, stub.encode())).redirect
+            is None
+        )
 
 
 def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

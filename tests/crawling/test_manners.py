@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling.site import TestSite, outcomes, page, reason, reply
+from tests.crawling.site import TestSite, outcomes, page, reason, redirect, reply
 from workbench import Workbench
 from workbench.crawling.extraction import parse_robots_directives
 from workbench.crawling.http import AGENT_TOKEN, USER_AGENT
@@ -293,10 +293,11 @@ def test_talks_with_random_ids_are_pages_and_a_visitors_session_is_not(
     visitor = [f"/p{n}?sessionid=a81bc81bdead4e5dabffa2f3" for n in range(4)]
     site.put({"/": page("Start", links=["/talks", "/shop"]), "/talks": page("Talks", links=talks)})
     site.put({talk: page(talk[-2:]) for talk in talks} | {f"/p{n}": page(f"P{n}") for n in range(4)})
-    site.put({"/shop": page("Shop", links=visitor)})
+    site.put({"/shop": page("Shop", links=visitor), "/first-talk": redirect(talks[0])})
     crawled = crawl(f"{site.url}/", sitemaps=False)
     wanted = ["", "talks", "shop", *(talk[1:] for talk in talks), "p0", "p1", "p2", "p3"]
     assert outcomes(wb, crawled) == dict.fromkeys(wanted, "added")
+    assert [wb.crawls.fetch(site.url + path).title for path in (talks[1], "/first-talk")] == ["f1", "f0"]
 
 
 def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -325,6 +326,7 @@ def test_unreadable_sitemaps_are_counted(wb: Workbench, site: TestSite, crawl: C
     [
         ("http://h.test/docs/v1.2", "/docs/v1.2/"), ("http://h.test/docs/v1.2/", "/docs/v1.2/"),
         ("http://h.test/docs/index.html", "/docs/"), ("http://h.test/docs/guide.md", "/docs/"),
+        ("http://h.test/docs/LICENSE", "/docs/"), ("http://h.test/docs/index", "/docs/"),
         ("http://h.test/docs", "/docs/"), ("http://h.test/3.0.1-rc.2", "/3.0.1-rc.2/"), ("http://h.test/", "/"),
     ],
 )  # fmt: skip

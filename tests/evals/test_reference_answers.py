@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.cutoffs import contains_answer, measure_answers
+from evals.experiments.answers import contains_answer, measure_answers
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet

@@ -35,7 +35,7 @@ def test_everything_left_out_has_its_reason(folder: Path) -> None:
     assert reasons.pop("node_modules") == "It contains installed packages."
     assert reasons.pop("a/loop") == "It links to one of its parent folders."
     assert reasons.pop("broken.md").startswith("It is not a regular file")
-    assert reasons.pop("image.gif") == "It is a binary file (.gif)."
+    assert reasons.pop("image.gif") == "Its format is not supported (.gif). Save it as .png."
     assert "Markdown, text, HTML" in reasons.pop("odd.xyz")
     assert reasons == {".hidden": "It is hidden.", ".secret.md": "It is hidden."}
 

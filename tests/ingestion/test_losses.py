@@ -86,6 +86,12 @@ def test_an_encoding_is_guessed_by_the_words_around_its_letters_however_late(tex
         assert document.metadata["encoding"]
 
 
+def test_two_words_of_different_western_languages_are_not_thai() -> None:
+    document = read("Die Straße zum „Kai“, und ein Café".encode("cp1252"), "notes.txt")
+    assert document.text == "Die Straße zum „Kai“, und ein Café"
+    assert document.metadata["encoding"] == "windows-1252"
+
+
 def test_names_that_mean_the_same_in_windows_1252_are_not_taken_for_another_alphabet() -> None:
     for text in ("café", "25 °C", "Zürich, São Paulo, Ærø, jalapeño", "© 2030 Kelp", "naïve — résumé"):
         assert guess_encoding(text.encode("cp1252")) == "cp1252"

@@ -117,3 +117,30 @@ def test_damaged_bytes_never_raise_anything_but_the_one_error(suffix: str) -> No
             assert f"'x.{suffix}'" in str(error)
             outcomes.add("refused")
     assert outcomes <= {"read", "refused"} and outcomes
+
+
+RTF = rb"""{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fnil\fcharset204 Arial;}}
+{\info{\title Pier \'fcbersicht}{\author J\'f6rg}}{\header\pard Harbour board\par}
+\pard\f0 The caretaker\'92s flat costs \u8364?40 \u-10179?\u-8704?\par {\f1\'cf\'f0\'e8\'e2\'e5\'f2}\par
+Rooms{\footnote\pard Only in summer.} are heated{\deleted\revauthdel1  no more}.\par
+\trowd\cellx1000\cellx2000\intbl Day\cell Keeper\cell\row\trowd\cellx1000\cellx2000\intbl Monday\cell Ada\cell\row
+\pard After the table.\par{\pict\pngblip 89504e47}}"""
+
+
+def test_rich_text_is_paragraphs_and_tables_and_the_rest_is_counted() -> None:
+    document = read_bytes(RTF, "a.rtf")
+    assert (document.title, document.metadata["author"]) == ("Pier übersicht", "Jörg")
+    table = "| Day | Keeper |\n| --- | --- |\n| Monday | Ada |"
+    paragraphs = ["The caretaker’s flat costs €40 😀", "Привет", "Rooms are heated.", table, "After the table."]
+    assert [one for one in document.text.split("\n\n") if one.strip()] == paragraphs
+    assert document.metadata["left_out"] == {
+        "headers and footers": 1, "footnotes": 1, "images without alternative text": 1
+    }  # fmt: skip
+    with pytest.raises(UnreadableDocument, match="is not a Rich Text file"):
+        read_bytes(b"The caretaker's flat.", "a.rtf")
+
+
+@pytest.mark.parametrize(("name", "advice"), [("a.msg", ".eml"), ("b.doc", ".docx"), ("c.ods", ".xlsx")])
+def test_formats_that_are_not_read_name_one_that_is(name: str, advice: str) -> None:
+    with pytest.raises(UnreadableDocument, match=f"Save it as {advice}"):
+        read_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", name)

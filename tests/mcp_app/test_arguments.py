@@ -84,7 +84,8 @@ def test_a_text_may_come_as_a_number(value: Any, text: str) -> None:
 
 def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
     added = {"task_progress": "- [x] search", "thought": "I search.", "explanation": "To find it.", "sessionId": "s1"}
-    added |= {"toolCallId": "c1", "_meta": {"progressToken": 1}}
+    added |= {"toolCallId": "c1", "_meta": {"progressToken": 1}, "tool-call-id": "c1", "Task_Progress": "", "meta": {}}
+    added |= {"random_string": "x", "security_risk": "LOW", "wait_for_previous": False, "TraceId": "t"}
     assert read(query="q", **added) == read(query="q")
     assert select_repeated(DECLARED, {"query": "q", **added}) == {"query": "q"}
     with pytest.raises(Refused, match=r"^Unknown argument: limt$"):

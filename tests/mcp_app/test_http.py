@@ -255,3 +255,35 @@ def test_a_client_is_served_at_an_address_with_a_trailing_slash(url: str) -> Non
             return await client.call_tool("search_knowledge_base", {"query": "login"})
 
     assert json.loads(asyncio.run(script()).content[0].text)["results"][0]["document_title"] == "Login"
+
+
+def test_messages_that_are_odd_get_the_answers_that_stdio_gives(web: httpx.Client) -> None:
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    start = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}).encode()
+    accepts = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+    def post(content: bytes, **headers: str) -> httpx.Response:
+        return web.post("/mcp", content=content, headers=accepts | headers)
+
+    begun = post(b"\xef\xbb\xbf\r\n" + start)
+    assert (begun.status_code, '"protocolVersion"' in begun.text) == (200, True), begun.text
+    session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    odd: list[tuple[bytes, object, str]] = [
+        (json.dumps(ping | {"id": None}).encode(), None, "the id is null"),
+        (json.dumps(ping | {"id": 1.5}).encode(), None, "not a JSON-RPC 2.0 message"),
+        (json.dumps(ping | {"id": [7]}).encode(), None, "not a JSON-RPC 2.0 message"),
+        (json.dumps({"jsonrpc": "2.0", "id": 8}).encode(), 8, "not a JSON-RPC 2.0 message"),
+        (b"", None, "not JSON"),
+        (b"{", None, "not JSON"),
+        (json.dumps(ping | {"id": 3}).encode("utf-16"), None, "not JSON"),
+    ]
+    for content, number, sentence in odd:
+        answer = post(content, **session)
+        assert (answer.status_code, answer.json()["id"]) == (400, number), content
+        assert sentence in answer.json()["error"]["message"]
+    batch = post(json.dumps([ping | {"id": 5}, ping, ping | {"id": "b"}]).encode(), **session)
+    assert [error["id"] for error in batch.json()] == [5, "b"] and "no batches" in batch.text
+    cut = b'{"name": "search_knowledge_base", "arguments": {"query": "login \\ud83d caf\xe9"}}'
+    found = post(b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": ' + cut + b"}", **session)
+    assert (found.status_code, "Endpoints" in found.text or "Login" in found.text) == (200, True), found.text

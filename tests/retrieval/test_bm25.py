@@ -36,7 +36,7 @@ def test_a_term_in_all_passages_of_its_language_is_as_common_as_can_be() -> None
 
 def test_unknown_terms_carry_no_weight() -> None:
     terms = [QueryTerm("apple", 1, 1, 1, 3), QueryTerm("zebra", None, 0, 2, 3)]
-    weights = weigh_terms(terms, ScopeTotals(3, 4.0, ("english",)), k1=1.5, b=0.75)
+    weights = weigh_terms(terms, ScopeTotals(3, 4.0, ("english",)))
     assert weights.ids == (1,)
     assert weights.weights == pytest.approx((idf(1, 3) * 2.5,))
     assert (weights.a, weights.c) == pytest.approx((1.5 * 0.25, 1.5 * 0.75 / 4.0))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.nodes import are_copies
+from workbench.retrieval.nodes import ComparedText, are_copies
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 
@@ -35,7 +35,7 @@ SHEET = (
     ids=["case", "markup", "invisible", "emphasis", "added word", "spelling", "chinese"],
 )
 def test_same_text_is_a_copy(one: str, other: str) -> None:
-    assert are_copies(one, other)
+    assert are_copies(ComparedText(one), ComparedText(other))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_same_text_is_a_copy(one: str, other: str) -> None:
     ],
 )
 def test_other_text_is_no_copy(one: str, other: str) -> None:
-    assert not are_copies(one, other)
+    assert not are_copies(ComparedText(one), ComparedText(other))
 
 
 QUESTION = "how do I protect the pump from frost"

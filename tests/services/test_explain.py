@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import cloned_database
 from workbench import Scope, Workbench
 from workbench.errors import InvalidInput, NotFound
-from workbench.retrieval.explain import outcome
-from workbench.retrieval.explain.explanation import Explanation
+from workbench.retrieval import explain as outcome
+from workbench.retrieval.explain import Explanation
 from workbench.settings import Settings
 
 COUNT = 70  # more than a leg brings

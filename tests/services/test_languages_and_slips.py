@@ -81,10 +81,14 @@ def test_if_the_model_is_missing_keywords_are_used_alone_and_it_is_reported(with
     result = without_model.search("lighthouse at night", "rerank", 2)
     assert result[0].document_title == "Harbours"
     assert "only keyword search was used" in " ".join(result.degraded)
-    assert "was built with the model 'nowhere:gone'" in " ".join(result.degraded)
+    assert " ".join(result.degraded).count("was built with the model 'nowhere:gone'") == 1
+    nothing = without_model.search("xqzvw", "hybrid", 2)  # no passage has the word
+    assert "was built with the model 'nowhere:gone'" in " ".join(nothing.degraded)
     assert "vector" not in result[0].attribution
     assert without_model.search("lighthouse", "keyword", 1)[0].document_title == "Harbours"
     assert without_model.ask("What keeps the lighthouse burning?").kind == "extracts"
+    checks = {check.name: check for check in without_model.health.doctor()}
+    assert not checks["embedding model"].ok and "'nowhere:gone'" in checks["embedding model"].detail
 
 
 def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_reports_how_to_build_a_new_one(

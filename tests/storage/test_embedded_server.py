@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.shared_home import postmaster, stop_server
+from workbench.errors import StorageError
 
 pytestmark = pytest.mark.slow
 
@@ -327,18 +329,67 @@ def test_a_folder_with_the_name_of_a_file_is_named(made_home: Path, name: str) -
     assert "move away anything named like" in failure(made_home)
 
 
-@as_root
-def test_a_full_disk_is_named(shared_home: Path) -> None:
+def test_a_home_that_is_a_file_or_a_link_to_nothing_is_named(shared_home: Path) -> None:
+    file, link = shared_home / "file", shared_home / "link"
+    file.write_text("")
+    link.symlink_to("gone")
+    link_text = "is not a folder, but a link to a missing one; set WORKBENCH_HOME"
+    assert f"{file} is not a folder; set WORKBENCH_HOME" in failure(file)
+    assert f"{link} {link_text}" in failure(link)
+    assert f"{file} is not a folder; set WORKBENCH_HOME" in failure(file / "deeper")
+
+
+@pytest.fixture
+def small_disk(shared_home: Path) -> Iterator[Path]:
+    """An empty disk of 20 MB."""
     small = shared_home / "small"
     small.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", small], capture_output=True)
     if mounted.returncode:
         pytest.skip("no right to mount")
-    try:
-        sentence = failure(small)
-        assert "free some space on its disk" in sentence and "No space left on device" in sentence
-    finally:
-        subprocess.run(["umount", small], check=True)
+    yield small
+    subprocess.run(["umount", "--lazy", small], check=True)
+
+
+@as_root
+def test_a_full_disk_is_named(small_disk: Path) -> None:
+    sentence = failure(small_disk)
+    assert "free some space on its disk" in sentence and "No space left on device" in sentence
+
+
+@as_root
+def test_a_disk_that_fills_up_is_named_and_nothing_is_lost(small_disk: Path) -> None:
+    from workbench.storage.database import connect, translate_errors
+    from workbench.storage.postgres import leave_server, start_embedded_server
+
+    subprocess.run(["mount", "-o", "remount,size=80m", small_disk], check=True)
+    url = start_embedded_server(small_disk / "postgres")
+    with translate_errors(url), connect(url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
+        connection.execute("CREATE TABLE filling (number int)")
+    with pytest.raises(StorageError, match=r"free some space on it.*No space left on device"):
+        fill_log(url)
+    leave_server(small_disk / "postgres")
+    ballast = small_disk / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    assert "free some space on its disk" in failure(small_disk)  # not even a line of the log can be written
+    ballast.unlink()
+    subprocess.run(["mount", "-o", "remount,size=300m", small_disk], check=True)
+    with connect(start_embedded_server(small_disk / "postgres")) as connection:
+        assert connection.execute("SELECT number FROM kept").fetchone() == (1,)
+    leave_server(small_disk / "postgres")
+
+
+def fill_log(url: str) -> None:
+    """Write to a database until its disk is full."""
+    from workbench.storage.database import connect, translate_errors
+
+    while True:
+        with translate_errors(url), connect(url) as connection:
+            connection.execute("INSERT INTO filling SELECT generate_series(1, 20000)")
+            connection.execute("TRUNCATE filling")
 
 
 @as_root

@@ -33,11 +33,12 @@ def declare_eval(parser: argparse.ArgumentParser) -> None:
 def run_eval(arguments: argparse.Namespace, out: Output) -> int:
     """Evaluate; return 1 if a strategy is significantly worse than the baseline."""
     check_extra("eval")
-    from evals.command import evaluate
+    from evals.command import evaluate, write_pool
 
     with open_workbench() as wb, out.progress("Evaluate") as show, cancel_on_sigint(out) as should_stop:
         scope = read_scope(arguments)
-        payload, code = evaluate(wb, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop)
+        measure = write_pool if arguments.pool else evaluate
+        payload, code = measure(wb, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop)
     if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
         Output(as_json=True).show(payload, lambda console: None)
     return code

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from workbench.marking import TableExcerpt
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.services.answers import Answer
     from workbench.types import Comparison, Passage, SearchResult
 

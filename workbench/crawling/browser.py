@@ -205,7 +205,8 @@ class Browser:
         if {url, final} & self._proxy.refused:
             raise CrawlRefused(f"It redirects to {final}, which may not be fetched.")
         seconds = time.perf_counter() - began
-        if canonicalize(final) != url:  # it redirected; the frontier decides whether to follow
+        if url not in (canonicalize(final), canonicalize(final, keeps_sessions=True)):
+            # it redirected; the frontier decides whether to follow
             return Response(url, 302, {"location": final}, b"", seconds, rendered=True)
         body = answer.html.encode("utf-8", "replace")
         if len(body) > self._max_bytes:

@@ -42,25 +42,34 @@ class PageBlocks:
 def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
     """Return {address: reason} of pages that only repeat others, given pages in crawl order.
 
-    Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one. Pages that differ
-    in a line, such as two data sheets, are both kept. A collection (such as a print page with a whole book) is dropped
-    if at least three other pages together contain everything after its cover and table of contents.
+    Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one, in the same order.
+    Pages that differ in a line, such as two data sheets, are both kept. A collection (such as a print page with a whole
+    book) is dropped if at least three other pages together contain everything after its cover and table of contents.
     """
     reasons: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
     for place, page in enumerate(pages):
-        for block in page.blocks:
+        for block in dict.fromkeys(page.blocks):
             holders[block].append(place)
-    texts = [frozenset(page.blocks) for page in pages]
+    texts = [page.blocks for page in pages]
     everywhere = {block for block, places in holders.items() if len(places) > max(3, BOILERPLATE_SHARE * len(pages))}
-    pages = [PageBlocks(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
+    pages = [
+        PageBlocks(page.url, tuple(b for b in dict.fromkeys(page.blocks) if b not in everywhere)) for page in pages
+    ]
     for place, page in enumerate(pages):
         if len(page.blocks) >= MIN_BLOCKS:
             shared = _find_shared_blocks(place, page, holders)
-            equal = {other: blocks for other, blocks in shared.items() if texts[place] <= texts[other]}
-            reason = _collection_reason(page, shared, pages, reasons) or _near_duplicate_reason(
-                place, page, equal, pages, reasons
-            )
+            reason = _collection_reason(page, shared, pages, reasons)
+            for other in sorted(shared) if not reason else ():
+                rest = iter(texts[other])
+                if (
+                    other < place
+                    and pages[other].url not in reasons
+                    and len(shared[other]) == len(page.blocks) >= NEAR_DUPLICATE_SHARE * len(pages[other].blocks)
+                    and all(block in rest for block in texts[place])  # in the same order
+                ):
+                    reason = f"nearly the same text as {pages[other].url}"
+                    break
             if reason:
                 reasons[page.url] = reason
     return reasons
@@ -74,20 +83,6 @@ def _find_shared_blocks(place: int, page: PageBlocks, holders: Mapping[int, Sequ
             if other != place:
                 shared[other].append(block)
     return shared
-
-
-def _near_duplicate_reason(
-    place: int,
-    page: PageBlocks,
-    shared: Mapping[int, Sequence[int]],
-    pages: Sequence[PageBlocks],
-    gone: Mapping[str, str],
-) -> str:
-    for other in sorted(shared):
-        holds_all = len(shared[other]) == len(page.blocks) >= NEAR_DUPLICATE_SHARE * len(pages[other].blocks)
-        if holds_all and other < place and pages[other].url not in gone:
-            return f"nearly the same text as {pages[other].url}"
-    return ""
 
 
 def _collection_reason(

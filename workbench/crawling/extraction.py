@@ -74,15 +74,14 @@ PUNCTUATION = re.compile(r"[^\w]+", re.UNICODE)
 
 
 def hash_blocks(text: str) -> tuple[int, ...]:
-    """Return distinct hashes of a text's paragraphs in order, ignoring addresses and white space.
+    """Return the hashes of a text's paragraphs, ignoring addresses and white space.
 
     Only the first two million characters are compared.
     """
-    hashes: dict[int, None] = {}
-    for block in _split_paragraphs(text):
-        plain = " ".join(" ".join(INLINE_LINK.sub(r"\1", line).split()) for line in block)
-        hashes.setdefault(hash64(plain))
-    return tuple(hashes)
+    return tuple(
+        hash64(" ".join(" ".join(INLINE_LINK.sub(r"\1", line).split()) for line in block))
+        for block in _split_paragraphs(text)
+    )
 
 
 def hash_shape(body: bytes, url: str) -> int:
@@ -346,7 +345,7 @@ def _find_refreshes(root: HtmlElement) -> list[tuple[float, str]]:
         tag.get("content", "")
         for tag in root.iterfind(".//meta")
         if tag.get("http-equiv", "").strip().lower() == "refresh"
-        and not any(True for _ in tag.iterancestors("noscript"))
+        and not any(True for _ in tag.iterancestors("noscript", "template"))
     )
 
 
@@ -365,7 +364,7 @@ def _redirect_target(base: str, refreshes: list[tuple[float, str]], length: int)
     """Return the address that a page redirects to, or None if it is readable content that refreshes later."""
     for seconds, target in refreshes:
         if seconds <= IMMEDIATE_REFRESH_S or (seconds <= SHORT_REFRESH_S and length < THIN_PAGE_CHARS):
-            return canonicalize(target, base)
+            return canonicalize(target, base, keeps_sessions=True)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from urllib.parse import urlsplit
 
 from workbench.crawling.extraction import NOFOLLOW_REASON, Page, hash_blocks, strip_boilerplate
@@ -110,7 +110,7 @@ def _make_item(page: PageBody, boilerplate: frozenset[int]) -> IngestItem:
 
 
 NOINDEX_REASON = "The page asks not to be indexed."
-DATE_LENGTH = len("2026-11-25")
+FIRST_YEAR = 1991  # of the Web
 
 
 class TryAgain(Exception):
@@ -166,9 +166,9 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
 def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     """Return whether a sitemap's date is the same as before and earlier than the last visit.
 
-    A date without a time counts as over once it has ended everywhere on Earth (noon UTC of the next day), and a time
-    counts as over a minute later, because some sites omit seconds. Before that, the page may have changed after the
-    visit.
+    A day, also written as its midnight, counts as over once it has ended, and a time a minute later, because some sites
+    omit seconds. Without a time zone, both count as over once they are over everywhere on Earth (twelve hours after
+    UTC). Before that, the page may have changed after the visit. A date before the Web existed is a placeholder.
     """
     if not lastmod or lastmod != memory.lastmod or memory.fetched_at is None:
         return False
@@ -176,13 +176,11 @@ def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
         moment = datetime.fromisoformat(lastmod)
     except ValueError:
         return False
-    if len(lastmod) <= DATE_LENGTH:
-        moment = moment.replace(tzinfo=UTC) + timedelta(days=1, hours=12)
-    elif moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC) + timedelta(hours=12, minutes=1)
-    else:
-        moment += timedelta(minutes=1)
-    return moment < memory.fetched_at
+    room = timedelta(days=1) if moment.time() == time() else timedelta(minutes=1)
+    if moment.tzinfo is None:
+        room += timedelta(hours=12)
+        moment = moment.replace(tzinfo=UTC)
+    return moment.year >= FIRST_YEAR and moment < memory.fetched_at - room
 
 
 def _accepts_not_modified(memory: PageMemory) -> bool:
@@ -227,7 +225,7 @@ def _reply_from_memory(
 def _reply_without_page(fetched: Response, entry: Entry) -> PageReply:
     if fetched.status in REDIRECT_STATUSES:
         where = fetched.headers.get("location", "")
-        return _reply_to_redirect(canonicalize(where, entry.url), where, entry)
+        return _reply_to_redirect(canonicalize(where, entry.url, keeps_sessions=True), where, entry)
     reason = f"It answered {fetched.status}."
     return PageReply("done", "removed" if fetched.status in GONE_STATUSES else "failed", reason)
 

@@ -221,7 +221,7 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
 
 def read_llms(text: str, base: str) -> list[ListedAddress]:
     """Return the addresses that an llms.txt links to."""
-    addresses = (canonicalize(target, base) for target in find_markdown_links(text))
+    addresses = (canonicalize(target, base, keeps_sessions=True) for target in find_markdown_links(text))
     return [ListedAddress(url, "llms") for url in filter(None, addresses)]
 
 

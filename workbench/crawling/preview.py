@@ -273,7 +273,7 @@ async def read_page(site: Site, url: str) -> WebPage:
             document = read_bytes(page.body, page.name)
             return WebPage(url, page.title or document.title, document.text, fetched.media_type)
         if fetched.status in REDIRECT_STATUSES:
-            target = canonicalize(fetched.headers.get("location", ""), url)
+            target = canonicalize(fetched.headers.get("location", ""), url, keeps_sessions=True)
         if target is None:
             raise CrawlRefused(f"Failed to fetch {url}. It answered {fetched.status}.")
         url = target

@@ -23,6 +23,10 @@ SESSION_VALUE = re.compile(r"^(?=\d*(?:[A-Za-z]+\d+){3})[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 UNRESERVED_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# Names of files without a suffix
+PLAIN_FILE = re.compile(
+    r"(?:index|default|readme|licen[cs]e|changelog|copying|notice|authors|makefile|dockerfile)", re.I
+)
 FILE_SUFFIX = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|bmp|tiff?|css|js|mjs|map|woff2?|ttf|otf|eot|mp[34]|m4[av]|webm|ogg|wav|avi|mov"
     r"|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|msi|deb|rpm|apk|iso|jar|whl|bin|dll|so|wasm|rss|atom|ics|torrent)$",
@@ -93,7 +97,7 @@ def file_suffix(url: str) -> str | None:
 def is_folder(url: str) -> bool:
     """Return whether an address without a trailing slash is a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
     name = urlsplit(url).path.rpartition("/")[2]
-    return bool(name) and not (DOCUMENT_SUFFIX.search(name) or FILE_SUFFIX.search(name))
+    return bool(name) and not (PLAIN_FILE.fullmatch(name) or DOCUMENT_SUFFIX.search(name) or FILE_SUFFIX.search(name))
 
 
 def _canonical_host(host: str) -> str | None:

@@ -15,7 +15,8 @@ class RawDocument:
 
     title: str  # its title
     text: str  # its normalised text. All character spans refer to it.
-    document_type: str  # markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook or code
+    # markdown, text, html, pdf, picture, docx, rtf, pptx, xlsx, epub, csv, json, notebook, mail or code
+    document_type: str
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)  # facts as plain JSON types
     language: str = "simple"  # a Postgres text search configuration, or "cjk"
     pages: tuple[PageSpan, ...] = ()  # (number, start, end) of PDF pages and slides; numbers count from 1

@@ -363,7 +363,9 @@ ODD_SIGN = re.compile(
     "(?<=[^\\W\\d_])(?:[^\\w\\s\\x00-\\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ab\u00bb\u0640\u0300\u0301\u0303\u0309\u0323\u0e31-\u0e4e]"
     "|[\u00b9\u00b2\u00b3\u00aa\u00ba])(?=[^\\W\\d_])|(?<=[^\\W\\d_])[\u201a\u201e]"
 )
-LATIN_NEXT_TO_OTHER = re.compile("[A-Za-z](?=[^\\W\\d_\\x00-\u024f])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])")
+LATIN_NEXT_TO_OTHER = re.compile(
+    "[A-Za-z](?=[^\\W\\d_\\x00-\u024f]|[\u0e31-\u0e4e])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])"
+)
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
 FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלאתמ"
 # The most frequent Chinese characters: in a short text, chance does not give them.

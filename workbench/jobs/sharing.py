@@ -137,18 +137,10 @@ def share_parts(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) ->
     ``plan`` writes the parts once; a worker that takes over from a dead one finds them with their results.
     """
     job = assignment.job
-    with _open_lease(jobs, assignment) as (holder, embedding):
+    with share_embedding(jobs, assignment) as embedding:
         if assignment.leads and not jobs.parts.are_planned(job.id):
             plan()
-        parts = PartsLease(
-            jobs.parts,
-            job.id,
-            holder,
-            leads=assignment.leads,
-            invite=lambda: jobs.invite(job.id, job.kind),
-            is_wanted_elsewhere=assignment.is_wanted_elsewhere,
-            embedding=embedding,
-        )
+        parts = PartsLease(jobs.parts, assignment.leads, embedding)
         try:
             yield parts
             if assignment.leads:
@@ -161,14 +153,7 @@ def share_parts(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) ->
 
 @contextmanager
 def share_embedding(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingLease]:
-    """Yield the embedding parts of a job that has no other parts, for all workers that share it."""
-    with _open_lease(jobs, assignment) as (_, embedding):
-        yield embedding
-
-
-@contextmanager
-def _open_lease(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, EmbeddingLease]]:
-    """Hold a new lease name, under which this worker takes parts."""
+    """Yield the embedding parts of a job for this worker, under a new lease name that it holds."""
     job, holder = assignment.job, new_id("hand")
     with jobs.hold(holder):
         embedding = EmbeddingLease(
@@ -179,7 +164,7 @@ def _open_lease(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, Embe
             is_wanted_elsewhere=assignment.is_wanted_elsewhere,
         )
         try:
-            yield holder, embedding
+            yield embedding
         finally:
             with suppress(StorageError):
                 embedding.give_back()

@@ -49,9 +49,7 @@ class Encoder(Protocol):
         ...
 
     @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        ...
+    def dimensions(self) -> int: ...
 
     @property
     def max_tokens(self) -> int:
@@ -72,9 +70,7 @@ class Encoder(Protocol):
         """Encode passages; ``on_batch`` is called after each batch, with 0 during a long one, and may raise to stop."""
         ...
 
-    def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query."""
-        ...
+    def encode_query(self, text: str) -> EncodedQuery: ...
 
     def token_spans(self, text: str) -> list[Span]:
         """Return the (start, end) characters of every token of the text, whatever its length."""
@@ -176,7 +172,6 @@ class PlainEncoder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
         return self._vector_length
 
     @cached_property
@@ -184,7 +179,6 @@ class PlainEncoder:
         return self.encode(["dimensions"]).vectors.shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages."""
         raise NotImplementedError
 
     def token_spans(self, text: str) -> list[Span]:
@@ -212,7 +206,6 @@ class CompanionEncoder:
     has_token_vectors = True
 
     def __init__(self, dense: Encoder, tokens: Encoder) -> None:
-        """Set both models; the result has the name of the first."""
         self._dense, self.tokens = dense, tokens
         self.name = dense.name
 
@@ -228,7 +221,6 @@ class CompanionEncoder:
 
     @property
     def languages(self) -> frozenset[str] | None:
-        """Languages of the dense model."""
         return self._dense.languages
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
@@ -269,18 +261,10 @@ class UnavailableEncoder:
         self.name = name
         self._reason = reason
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> NoReturn:
-        """Raise ModelError."""
-        raise ModelError(self._reason)
-
     def encode_query(self, text: str) -> NoReturn:
-        """Raise ModelError."""
         raise ModelError(self._reason)
 
-    def token_spans(self, text: str) -> NoReturn:
-        """Raise ModelError."""
-        raise ModelError(self._reason)
+    token_spans = reads = encode_query
 
-    def reads(self, text: str) -> NoReturn:
-        """Raise ModelError."""
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> NoReturn:
         raise ModelError(self._reason)

@@ -8,9 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,8 +38,6 @@ from workbench.models.model_names import (
 from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_number, as_object, mark_slow_step
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import httpx
 
 
@@ -81,13 +78,6 @@ class Endpoint:
     key_variable: str  # environment variable that the key came from
     key_header: str  # "Authorization" sends "Bearer KEY", any other header the key alone
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of a request."""
-        if not self.key:
-            return {}
-        return {self.key_header: f"Bearer {self.key}" if self.key_header == "Authorization" else self.key}
-
 
 class JsonClient:
     """Posts JSON to one endpoint, with retries, a rate limit and a one-sentence error for each failure. Thread-safe."""
@@ -100,7 +90,9 @@ class JsonClient:
     def _client(self) -> httpx.Client:
         import httpx
 
-        return httpx.Client(headers=self._endpoint.headers, timeout=self._endpoint.model.read_number(TIMEOUT))
+        key, header = self._endpoint.key, self._endpoint.key_header
+        headers = {header: f"Bearer {key}" if header == "Authorization" else key} if key else {}
+        return httpx.Client(headers=headers, timeout=self._endpoint.model.read_number(TIMEOUT))
 
     def post(self, path: str, body: JsonObject) -> JsonValue:
         """Return the JSON answer.
@@ -124,13 +116,10 @@ class JsonClient:
             except ValueError:
                 failure, is_transient = "did not answer with JSON; check its URL", False
             except httpx.TimeoutException:
-                failure = (
-                    f"did not answer within {self._endpoint.model.read_number(TIMEOUT):g} s; raise its option timeout"
-                )
-                is_transient = True
+                seconds, is_transient = self._endpoint.model.read_number(TIMEOUT), True
+                failure = f"did not answer within {seconds:g} s; raise its option timeout"
             except httpx.HTTPError as error:
-                failure = f"is unreachable ({error}); start it or correct its URL"
-                is_transient = True
+                failure, is_transient = f"is unreachable ({error}); start it or correct its URL", True
             if not is_transient or attempt == retries:
                 raise ModelError(f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}.")
             time.sleep(_retry_delay(response, attempt))
@@ -147,19 +136,6 @@ class JsonClient:
         quoted = " ".join(response.text.split())[:MAX_MESSAGE_CHARS]
         return f"failed ({status}: {quoted})" if quoted else f"failed ({status})"
 
-    def close(self) -> None:
-        """Close the connections."""
-        if "_client" in self.__dict__:
-            self._client.close()
-
-    def __enter__(self) -> JsonClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
     """Return the seconds to wait: as the endpoint requests, otherwise 0.5, 1, 2, ... plus up to a quarter."""
@@ -174,13 +150,16 @@ def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """The address and authorisation of a provider's models."""
+    """How the models of a provider are reached, and the fields of its requests and answers."""
 
-    title: str
+    path: str  # of the request; may contain {model}
     url: str = ""  # base URL; "" if every user has another one
     key: str = ""  # environment variable of the API key
     key_header: str = "Authorization"
     url_variables: tuple[str, ...] = ()  # environment variables that name another base URL
+    has_model: bool = True  # whether a request names the model
+    fixed: JsonObject = field(default_factory=dict)  # further fields
+    batch: int = 64  # texts per request
 
 
 def find_endpoint(model: ModelName, provider: Provider, variables: Mapping[str, str]) -> Endpoint:
@@ -204,83 +183,32 @@ def find_endpoint(model: ModelName, provider: Provider, variables: Mapping[str, 
 # Embedding models
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingProvider(Provider):
-    """The request and response format of one provider's embedding models."""
-
-    path: str  # of the request; may contain {model}
-    body: Callable[[ModelName, list[str], bool], JsonObject]  # of a request, for texts, and whether they are questions
-    vectors: Callable[[JsonValue], Sequence[JsonValue]]  # from the answer, in the order of the texts
-    batch: int = 64  # texts per request
-
-
-def _with_dimensions(body: JsonObject, model: ModelName, field: str) -> JsonObject:
-    dimensions = int(model.read_number(DIMENSIONS))
-    return {**body, field: dimensions} if dimensions else body
-
-
-def _openai_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    del is_query
-    return _with_dimensions({"model": model.model, "input": [*texts], "encoding_format": "float"}, model, "dimensions")
-
-
-def _mistral_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    del is_query
-    return _with_dimensions({"model": model.model, "input": [*texts]}, model, "output_dimension")
-
-
-def _voyage_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    body: JsonObject = {"model": model.model, "input": [*texts], "input_type": "query" if is_query else "document"}
-    return _with_dimensions(body, model, "output_dimension")
-
-
-def _jina_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    task = "retrieval.query" if is_query else "retrieval.passage"
-    body: JsonObject = {
-        "model": model.model,
-        "input": [*texts],
-        "task": task,
-        "embedding_type": "float",
-        "truncate": True,
-    }
-    return _with_dimensions(body, model, "dimensions")
-
-
-def _cohere_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    body: JsonObject = {
-        "model": model.model,
-        "texts": [*texts],
-        "input_type": "search_query" if is_query else "search_document",
-        "embedding_types": ["float"],
-        "truncate": "END",
-    }
-    return _with_dimensions(body, model, "output_dimension")
-
-
-def _gemini_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    task = "RETRIEVAL_QUERY" if is_query else "RETRIEVAL_DOCUMENT"
-
-    def request(text: str) -> JsonObject:
-        body: JsonObject = {"model": f"models/{model.model}", "content": {"parts": [{"text": text}]}, "taskType": task}
-        return _with_dimensions(body, model, "outputDimensionality")
-
-    return {"requests": [request(text) for text in texts]}
-
-
-def _ollama_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    del is_query
-    return _with_dimensions({"model": model.model, "input": [*texts], "truncate": True}, model, "dimensions")
-
-
-def _tei_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
-    del model, is_query  # a server of TEI has one model
-    return {"inputs": [*texts], "truncate": True, "normalize": True}
-
-
 def _read_data(answer: JsonValue) -> list[JsonValue]:
     """Return the vectors from an OpenAI-style response, in the order of their ``index``."""
     rows = sorted(map(as_object, as_items(as_object(answer)["data"])), key=lambda row: as_integer(row["index"]))
     return [row["embedding"] for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingProvider(Provider):
+    """The embedding models of one provider."""
+
+    texts: str = "input"  # field of the texts
+    purpose: tuple[str, str, str] | None = None  # field of what the texts are, and its values: questions, passages
+    dimensions: str = ""  # field of the length of a vector
+    vectors: Callable[[JsonValue], Sequence[JsonValue]] = _read_data  # from the answer, in the order of the texts
+
+    def make_body(self, model: ModelName, texts: list[str], *, is_query: bool) -> JsonObject:
+        """Return the request for some texts."""
+        body = dict(self.fixed)
+        if self.purpose is not None:
+            body[self.purpose[0]] = self.purpose[1 if is_query else 2]
+        if self.dimensions and (dimensions := int(model.read_number(DIMENSIONS))):
+            body[self.dimensions] = dimensions
+        if self.texts == "requests":  # Gemini: one request for each text
+            own: JsonObject = {"model": f"models/{model.model}", **body}
+            return {"requests": [{**own, "content": {"parts": [{"text": text}]}} for text in texts]}
+        return body | {self.texts: [*texts]} | ({"model": model.model} if self.has_model else {})
 
 
 # Requests as the providers' references describe them: OpenAI "Create embeddings", Mistral "Embeddings", Voyage "Text
@@ -288,78 +216,71 @@ def _read_data(answer: JsonValue) -> list[JsonValue]:
 # embeddings" and Text Embeddings Inference "/embed".
 EMBEDDING_PROVIDERS: dict[str, EmbeddingProvider] = {
     "openai": EmbeddingProvider(
-        title="OpenAI, or the compatible endpoint in OPENAI_API_BASE",
         url="https://api.openai.com/v1",
         path="/embeddings",
-        body=_openai_body,
-        vectors=_read_data,
         key="OPENAI_API_KEY",
         url_variables=("OPENAI_API_BASE", "OPENAI_BASE_URL"),
+        fixed={"encoding_format": "float"},
+        dimensions="dimensions",
     ),
-    "endpoint": EmbeddingProvider(
-        title="any OpenAI-compatible endpoint: TEI, vLLM, LM Studio, LiteLLM; needs ?url=",
-        path="/embeddings",
-        body=_openai_body,
-        vectors=_read_data,
-        key=OWN_KEY,
+    "endpoint": EmbeddingProvider(  # TEI, vLLM, LM Studio, LiteLLM and others
+        path="/embeddings", key=OWN_KEY, fixed={"encoding_format": "float"}, dimensions="dimensions"
     ),
     "tei": EmbeddingProvider(
-        title="Text Embeddings Inference; needs ?url=",
         path="/embed",
-        body=_tei_body,
-        vectors=as_items,
         key=OWN_KEY,
+        has_model=False,
+        texts="inputs",
+        fixed={"truncate": True, "normalize": True},
+        vectors=as_items,
         batch=32,
     ),
     "cohere": EmbeddingProvider(
-        title="Cohere",
         url="https://api.cohere.com",
         path="/v2/embed",
-        body=_cohere_body,
-        vectors=lambda answer: as_items(as_object(as_object(answer)["embeddings"])["float"]),
         key="COHERE_API_KEY",
+        texts="texts",
+        purpose=("input_type", "search_query", "search_document"),
+        fixed={"embedding_types": ["float"], "truncate": "END"},
+        dimensions="output_dimension",
+        vectors=lambda answer: as_items(as_object(as_object(answer)["embeddings"])["float"]),
     ),
     "voyage": EmbeddingProvider(
-        title="Voyage",
         url="https://api.voyageai.com",
         path="/v1/embeddings",
-        body=_voyage_body,
-        vectors=_read_data,
         key="VOYAGE_API_KEY",
+        purpose=("input_type", "query", "document"),
+        dimensions="output_dimension",
     ),
     "jina": EmbeddingProvider(
-        title="Jina",
         url="https://api.jina.ai",
         path="/v1/embeddings",
-        body=_jina_body,
-        vectors=_read_data,
         key="JINA_API_KEY",
+        purpose=("task", "retrieval.query", "retrieval.passage"),
+        fixed={"embedding_type": "float", "truncate": True},
+        dimensions="dimensions",
     ),
     "mistral": EmbeddingProvider(
-        title="Mistral",
-        url="https://api.mistral.ai",
-        path="/v1/embeddings",
-        body=_mistral_body,
-        vectors=_read_data,
-        key="MISTRAL_API_KEY",
+        url="https://api.mistral.ai", path="/v1/embeddings", key="MISTRAL_API_KEY", dimensions="output_dimension"
     ),
     "gemini": EmbeddingProvider(
-        title="Gemini",
         url="https://generativelanguage.googleapis.com",
         path="/v1beta/models/{model}:batchEmbedContents",
-        body=_gemini_body,
-        vectors=lambda answer: [as_object(row)["values"] for row in as_items(as_object(answer)["embeddings"])],
         key="GEMINI_API_KEY",
         key_header="x-goog-api-key",
+        texts="requests",
+        purpose=("taskType", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"),
+        dimensions="outputDimensionality",
+        vectors=lambda answer: [as_object(row)["values"] for row in as_items(as_object(answer)["embeddings"])],
     ),
     "ollama": EmbeddingProvider(
-        title="Ollama",
         url="http://127.0.0.1:11434",
         path="/api/embed",
-        body=_ollama_body,
+        url_variables=("OLLAMA_HOST",),
+        fixed={"truncate": True},
+        dimensions="dimensions",
         vectors=lambda answer: as_items(as_object(answer)["embeddings"]),
         batch=32,
-        url_variables=("OLLAMA_HOST",),
     ),
 }
 
@@ -402,7 +323,6 @@ class EndpointEncoder(PlainEncoder):
             pool.shutdown(wait=True, cancel_futures=True)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a question."""
         return EncodedQuery(self._vectors([text], is_query=True)[0])
 
     def _vectors(self, texts: list[str], *, is_query: bool) -> FloatArray:
@@ -410,26 +330,15 @@ class EndpointEncoder(PlainEncoder):
         prefix = self._model.prefixes[0 if is_query else 1]
         sent = [prefix + (text if text.strip() else ".") for text in texts]  # endpoints reject blank texts
         path = self._provider.path.replace("{model}", self._model.model)
-        answer = self._client.post(path, self._provider.body(self._model, sent, is_query))
-        return read_vectors(self.name, self._provider.vectors, answer, len(texts))
-
-
-def read_vectors(
-    name: str, read: Callable[[JsonValue], Sequence[JsonValue]], answer: JsonValue, count: int
-) -> FloatArray:
-    """Return the vectors of an answer, scaled to length 1, of shape (count, dimensions).
-
-    Raises:
-        ModelError: The answer does not have one finite vector of the same length for each text.
-    """
-    try:
-        lists = [list(map(as_number, as_items(row))) for row in read(answer)]
-        rows = np.array(lists, dtype=np.float32).reshape(len(lists), -1)
-    except (KeyError, TypeError, ValueError):
-        rows = np.zeros((0, 0), dtype=np.float32)
-    if rows.shape[0] != count or not rows.size or not np.isfinite(rows).all():
-        raise ModelError(f"The embedding model '{name}' did not return one vector for each text.")
-    return normalise_rows(rows)
+        answer = self._client.post(path, self._provider.make_body(self._model, sent, is_query=is_query))
+        try:
+            lists = [list(map(as_number, as_items(row))) for row in self._provider.vectors(answer)]
+            rows = np.array(lists, dtype=np.float32).reshape(len(lists), -1)
+        except (KeyError, TypeError, ValueError):
+            rows = np.zeros((0, 0), dtype=np.float32)
+        if rows.shape[0] != len(texts) or not rows.size or not np.isfinite(rows).all():
+            raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
+        return normalise_rows(rows)
 
 
 # Rerankers
@@ -437,62 +346,35 @@ def read_vectors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankProvider(Provider):
-    """The request and response format of one provider's rerankers."""
+    """The rerankers of one provider."""
 
-    path: str = "/rerank"
-    body: Callable[[str, str, list[str]], JsonObject]  # of a request, for a model, a question and texts
-    rows: Callable[[JsonValue], JsonValue]  # of the answer, each with ``index`` and a score
+    texts: str = "documents"  # field of the texts
+    limit: str = "top_n"  # field of the number of texts to return; "" for all
+    rows: str = "results"  # field of the answer's rows, each with ``index`` and a score; "" if it is a list
     score: str = "relevance_score"  # field of a row
-    batch: int = 1000  # texts per request
-
-
-def _rerank_body(model: str, query: str, texts: list[str]) -> JsonObject:
-    return {"model": model, "query": query, "documents": [*texts], "top_n": len(texts)}
-
-
-def _read_results(answer: JsonValue) -> JsonValue:
-    return as_object(answer)["results"]
+    batch: int = 1000
 
 
 # Cohere "Rerank API (v2)", Jina "Reranker", Voyage "Rerankers", Text Embeddings Inference "/rerank"; vLLM and Infinity
 # take the shape of Jina and Cohere.
 RERANK_PROVIDERS: dict[str, RerankProvider] = {
-    "cohere": RerankProvider(
-        title="Cohere",
-        url="https://api.cohere.com",
-        path="/v2/rerank",
-        body=_rerank_body,
-        rows=_read_results,
-        key="COHERE_API_KEY",
-    ),
+    "cohere": RerankProvider(url="https://api.cohere.com", path="/v2/rerank", key="COHERE_API_KEY"),
     "jina": RerankProvider(
-        title="Jina",
-        url="https://api.jina.ai",
-        path="/v1/rerank",
-        body=lambda model, query, texts: {**_rerank_body(model, query, texts), "return_documents": False},
-        rows=_read_results,
-        key="JINA_API_KEY",
+        url="https://api.jina.ai", path="/v1/rerank", key="JINA_API_KEY", fixed={"return_documents": False}
     ),
     "voyage": RerankProvider(
-        title="Voyage",
-        url="https://api.voyageai.com",
-        path="/v1/rerank",
-        body=lambda model, query, texts: {"model": model, "query": query, "documents": [*texts]},
-        rows=lambda answer: as_object(answer)["data"],
-        key="VOYAGE_API_KEY",
+        url="https://api.voyageai.com", path="/v1/rerank", key="VOYAGE_API_KEY", limit="", rows="data"
     ),
-    "endpoint": RerankProvider(
-        title="vLLM, Infinity, LiteLLM and others with a Cohere-compatible API; needs ?url=",
-        body=_rerank_body,
-        rows=_read_results,
-        key=OWN_KEY,
-    ),
+    "endpoint": RerankProvider(path="/rerank", key=OWN_KEY),  # vLLM, Infinity, LiteLLM and others
     "tei": RerankProvider(
-        title="Text Embeddings Inference; needs ?url=",
-        body=lambda _, query, texts: {"query": query, "texts": [*texts], "truncate": True},
-        rows=lambda answer: answer,
-        score="score",
+        path="/rerank",
         key=OWN_KEY,
+        has_model=False,
+        texts="texts",
+        limit="",
+        fixed={"truncate": True},
+        rows="",
+        score="score",
         batch=32,
     ),
 }
@@ -517,17 +399,19 @@ class EndpointReranker:
         Raises:
             ModelError: The endpoint failed, or did not return one number for each text.
         """
-        bounds = [*range(0, len(texts), self._provider.batch), len(texts)]
-        scores: list[float] = []
-        for start, end in pairwise(bounds):
-            batch = [text if text.strip() else "." for text in texts[start:end]]
-            answer = self._client.post(self._provider.path, self._provider.body(self._model.model, query, batch))
-            scores += self._read(answer, len(batch))
+        provider, scores = self._provider, list[float]()
+        for start in range(0, len(texts), provider.batch):
+            batch = [text if text.strip() else "." for text in texts[start : start + provider.batch]]
+            body: JsonObject = {"query": query, provider.texts: batch, **provider.fixed}
+            body |= {"model": self._model.model} if provider.has_model else {}
+            body |= {provider.limit: len(batch)} if provider.limit else {}
+            scores += self._read(self._client.post(provider.path, body), len(batch))
         return check_scores(self.name, scores, len(texts))
 
     def _read(self, answer: JsonValue, count: int) -> list[float]:
         try:
-            rows = list(map(as_object, as_items(self._provider.rows(answer))))
+            listed = as_object(answer)[self._provider.rows] if self._provider.rows else answer
+            rows = list(map(as_object, as_items(listed)))
             scores = {as_integer(row["index"]): as_number(row[self._provider.score]) for row in rows}
         except (KeyError, TypeError):
             return []

@@ -49,7 +49,6 @@ class HashEncoder:
         return EncodedTexts(vectors, bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query like a passage."""
         words = self._words(text)
         bits = np.frombuffer(b"".join(_digest(word) for word in words), dtype=np.uint8)
         signs = np.unpackbits(bits).reshape(-1, TOKEN_AXES).astype(np.float32) * 2 - 1

@@ -30,8 +30,6 @@ FRAMEWORK_BATCH_SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class ModelPackage:
-    """A LlamaIndex package of embedding models."""
-
     module: str  # to import
     class_name: str
     install: str  # what to install with pip
@@ -149,7 +147,6 @@ class FrameworkEncoder(PlainEncoder):
         )
 
     def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
-        """Return one vector of length 1 for each text."""
         answer = self._ask(method, argument)
         lists, count = ([answer], 1) if isinstance(argument, str) else (answer, len(argument))
         if len(lists) != count or len({np.size(row) for row in lists}) != 1:
@@ -185,7 +182,6 @@ class WorkbenchEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex stores."""
         return "WorkbenchEmbedding"
 
     def _get_query_embedding(self, query: str) -> Embedding:

@@ -52,8 +52,6 @@ class Llm:
         """Return the whole answer.
 
         Args:
-            system: System prompt.
-            prompt: User prompt.
             schema: JSON schema of the answer, for models with grammar-constrained output.
 
         Raises:
@@ -218,7 +216,6 @@ class LlamaServer:
     """The process of one model, started on first use and restarted if it has died. Thread-safe."""
 
     def __init__(self, model: Path) -> None:
-        """Set the path of the model's file."""
         self._model = model
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0  # any at first, then the same if it is still free
@@ -226,7 +223,6 @@ class LlamaServer:
 
     @property
     def process_id(self) -> int | None:
-        """Id of the process; None if it is not running."""
         return None if self._process is None else self._process.pid
 
     def url(self) -> str:
@@ -278,7 +274,6 @@ class LocalLlm(Llm):
         """Configure the model.
 
         Args:
-            path: The GGUF file.
             timeout: Seconds until the next piece of an answer.
 
         Raises:

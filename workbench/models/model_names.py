@@ -56,11 +56,9 @@ class ModelName:
     given: frozenset[str]  # names of the options in the text
 
     def read_number(self, option: Parameter) -> float:
-        """Return a numeric option."""
         return float(self.options[option.name])
 
     def read_text(self, option: Parameter) -> str:
-        """Return an option that is a text."""
         return str(self.options[option.name])
 
     @property

@@ -200,21 +200,14 @@ def read_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def build_e5_graph(precision: Precision) -> bytes:
-    """Return the graph of the packaged weights.
-
-    Raises:
-        ModelError: They are missing.
-    """
-    return build_graph(read_weights(), precision)
-
-
 MULTILINGUAL = BertModel(
     name="multilingual",
     dimensions=384,
     model_tokens=512,
     languages=XLM_ROBERTA,
-    published=PublishedWeights("multilingual-e5-small", WEIGHTS_SHA256, build_e5_graph),
+    published=PublishedWeights(
+        "multilingual-e5-small", WEIGHTS_SHA256, lambda precision: build_graph(read_weights(), precision)
+    ),
     tokens=Tokens(read_tokenizer, Special(begin=0, end=2, unknown=3), letters_are_words=True),
     axes_file=AXES_FILE,
     query_prefix="query:",
@@ -234,7 +227,6 @@ class MultilingualEncoder:
     has_token_vectors = True
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Configure both models; see ``BertEncoder``."""
         self.first = BertEncoder(MULTILINGUAL, models_dir, threads, passages)
         self.second = UniversalEncoder(models_dir, threads, passages)
 
@@ -250,7 +242,6 @@ class MultilingualEncoder:
         return EncodedTexts(concatenate_vectors(encoded.vectors, second), encoded.token_bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query."""
         encoded = self.first.encode_query(text)
         second = self.second.encode_query(text)
         vector = concatenate_vectors(encoded.vector[None], second[None])[0]

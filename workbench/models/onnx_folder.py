@@ -62,7 +62,6 @@ class OnnxEncoder(PlainEncoder):
         return EncodedTexts(self.collect(rows).vectors[np.argsort(order)])
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a question."""
         return EncodedQuery(self._vectors([self._prefixes[0] + text])[0])
 
     def token_spans(self, text: str) -> list[Span]:

@@ -41,7 +41,6 @@ class EmbeddingModel:
 
     @property
     def is_installed(self) -> bool:
-        """True if the packages with the weights are installed."""
         return all(importlib.util.find_spec(package) for package in self.packages)
 
 
@@ -156,7 +155,6 @@ def load_encoder(
 
 
 def _load_foreign(model: ModelName, threads: int, variables: Mapping[str, str]) -> Encoder:
-    """Return a model of FAMILIES."""
     if model.family == "onnx":
         from workbench.models.onnx_folder import OnnxEncoder
 

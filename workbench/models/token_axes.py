@@ -36,6 +36,5 @@ class TokenAxes:
 
 @cache
 def load_token_axes(path: Path = AXES_FILE) -> TokenAxes:
-    """Return the axes in the package."""
     with np.load(path) as arrays:
         return TokenAxes(arrays["mean"].astype(np.float32), arrays["axes"].astype(np.float32))

@@ -68,8 +68,6 @@ class UniversalWeights:
 
 @dataclass(frozen=True, slots=True)
 class PieceVocabulary:
-    """A SentencePiece vocabulary."""
-
     pieces: list[tuple[str, float]]  # with log probabilities; a piece's index is its id
     characters: bytes  # table of character replacements before a text is split
 
@@ -181,8 +179,6 @@ def build_universal_graph(weights: UniversalWeights, precision: Precision = "flo
 
 
 class _UniversalGraph(GraphBlocks):
-    """The building blocks of the encoder."""
-
     def __init__(self, weights: UniversalWeights, precision: Precision) -> None:
         super().__init__("universal", precision)
         self.weights = weights
@@ -261,13 +257,11 @@ def read_universal_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _graph(precision: Precision) -> bytes:
-    return build_universal_graph(read_universal_weights(), precision)
-
-
 SPECIAL_TOKENS = Special(begin=1, end=2, unknown=0)
 TOKENS = Tokens(read_universal_tokenizer, SPECIAL_TOKENS, letters_are_words=True)
-PUBLISHED_WEIGHTS = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
+PUBLISHED_WEIGHTS = PublishedWeights(
+    NAME, WEIGHTS_SHA256, lambda precision: build_universal_graph(read_universal_weights(), precision)
+)
 
 
 class UniversalEncoder:
@@ -277,7 +271,6 @@ class UniversalEncoder:
     """
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Configure the model; see ``BertEncoder``."""
         self._passes = ForwardPasses(NAME, PUBLISHED_WEIGHTS, models_dir, threads, passages)
 
     def encode(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> FloatArray:

@@ -34,17 +34,16 @@ def term_idf(term: QueryTerm, passages: int) -> float:
     return idf(term.df * passages / max(1, term.passages), passages)
 
 
-def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1, b: float = B) -> TermWeights:
-    """Return the weights of the terms that occur in the scope."""
+def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals) -> TermWeights:
     from workbench.storage.passages import TermWeights  # here: the table of legs is read before any database
 
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in indexed if term.id is not None),
-        weights=tuple(term_idf(term, totals.passages) * (k1 + 1) for term in indexed),
+        weights=tuple(term_idf(term, totals.passages) * (K1 + 1) for term in indexed),
         counts=tuple(term.postings for term in indexed),
-        a=k1 * (1 - b),
-        c=k1 * b / totals.average_length,
+        a=K1 * (1 - B),
+        c=K1 * B / totals.average_length,
         passages=totals.passages,
         entries={term.id: term.entries for term in indexed if term.id is not None and term.entries is not None},
     )

@@ -131,7 +131,6 @@ def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> flo
 
 
 def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
-    """Yield the question's terms except English function words."""
     typed = _WORD.findall(query.lower())
     for term in words.terms:
         if not (0 < term.position <= len(typed) and typed[term.position - 1] in FUNCTION_WORDS):
@@ -139,7 +138,6 @@ def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
 
 
 def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
-    """Return whether a question word with digits is among the terms."""
     typed = _WORD.findall(query.lower())
     positions = (term.position for term in words.terms if term.id in term_ids and 0 < term.position <= len(typed))
     return any(char.isdigit() for position in positions for char in typed[position - 1])
@@ -161,8 +159,11 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:
-    """Return the thresholds of the model, or those measured on the index if the model is not built in."""
+    """Return the thresholds set for the index, or those of the model, or those measured on the index."""
     request = query.request
+    chosen = request.index.nearness
+    if chosen and chosen.get("chosen"):
+        return EvidenceThresholds(chosen["near"], chosen["far"], chosen["sentence"])
     known = find_thresholds(request.index.embedding_model, alone=query.encoded.alone)
     if known is not None:
         return known
@@ -172,10 +173,7 @@ def _get_nearness(query: Query) -> EvidenceThresholds | None:
 
 
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used.
-
-    ``covered`` is None if the question consists of very common words.
-    """
+    """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used."""
     enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
     words = "the question has only very common words"
     if covered is not None:

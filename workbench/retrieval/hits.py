@@ -131,7 +131,6 @@ class Hit:
 
 
 def hit_from_legs(key: int, legs: Mapping[str, Leg]) -> Hit:
-    """Return a hit whose score is the sum of its legs."""
     return Hit(key, sum(leg.contribution for leg in legs.values()), legs)
 
 

@@ -44,7 +44,6 @@ CROSS_LANGUAGE_CONFIDENCE = 0.6  # confidence in token similarity across languag
 
 
 def full_confidence(query: Query) -> float:
-    """Trust the leg fully."""
     return 1.0
 
 

@@ -13,7 +13,6 @@ from workbench.retrieval.names import (
     NamesCache,
     NamesTable,
     QuestionNames,
-    WeightedName,
     normalize_for_names,
 )
 from workbench.retrieval.query import Query, Words
@@ -26,16 +25,6 @@ from workbench.types import DocumentName
 # Documents named in a question
 
 MIN_NAME_SHARE = 0.5  # smaller shares are common between any two texts on one subject
-
-
-def find_best_name(document: str, names: Sequence[WeightedName], terms: frozenset[str]) -> MatchedName:
-    """Return the name of a document of which the question's terms have the largest share; the title wins ties."""
-    best = MatchedName(document)
-    for name in names:
-        share = name.share(terms)
-        if share > best.share:
-            best = MatchedName(document, name.text, share)
-    return best
 
 
 def name_confidence(share: float) -> float:
@@ -62,8 +51,6 @@ def compute_name_confidences(query: Query, connection: Connection, documents: Ma
     Passages of documents that are not named are omitted. Matched titles are stored in ``query.titles``.
 
     Args:
-        query: The question.
-        connection: A connection.
         documents: Ids of the passages' documents, by passage id.
     """
     scope = query.request.scope
@@ -74,7 +61,10 @@ def compute_name_confidences(query: Query, connection: Connection, documents: Ma
     ignored = _casefold_all(scope.ignored_names)
     shares: dict[str, float] = {}
     titles: list[MatchedName] = []
-    for document, name in _match_names(query, connection, sorted(set(documents.values()))).items():
+    distinct = sorted(set(documents.values()))
+    matched = _match_names(query, connection, distinct)
+    for document in distinct:
+        name = matched.get(document, MatchedName(document))
         share = 0.0 if name.name.casefold() in ignored else name.share
         if share >= MIN_SURE_SHARE and document not in strengths:
             titles.append(name)
@@ -88,7 +78,6 @@ def compute_name_confidences(query: Query, connection: Connection, documents: Ma
 
 
 def _match_names(query: Query, connection: Connection, documents: Sequence[str]) -> dict[str, MatchedName]:
-    """Return the best name of each document, with the share of it that the question contains."""
     request, words = query.request, query.read_words(connection)
 
     def count(terms: Collection[str]) -> dict[str, int]:
@@ -98,9 +87,8 @@ def _match_names(query: Query, connection: Connection, documents: Sequence[str])
 
     cache = request.kept_names or NamesCache()
     load = partial(fetch_title_terms, connection)
-    weighted = cache.weigh_names(words.totals, request.scope, documents, load, count)
     terms = _name_terms(query, connection, words)
-    return {document: find_best_name(document, weighted[document], terms) for document in documents}
+    return cache.match_names(words.totals, request.scope, documents, terms, load, count)
 
 
 def _name_terms(query: Query, connection: Connection, words: Words) -> frozenset[str]:

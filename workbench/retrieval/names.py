@@ -154,16 +154,13 @@ class _Entry:
 
     @property
     def kind(self) -> str:
-        """The kind in the first document."""
         return next(iter(self.written.values()))[0]
 
     @property
     def text(self) -> str:
-        """The text in the first document."""
         return next(iter(self.written.values()))[1]
 
     def add(self, document: str, kind: str, text: str) -> None:
-        """Add a document with the value."""
         self.written.setdefault(document, (kind, text))
         self.proper = self.proper and _is_proper(text)
 
@@ -187,7 +184,6 @@ class NamesTable:
     """The values of an index's documents, keyed by their letters and digits."""
 
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
-        """Collect the documents' values."""
         self._entries: dict[str, _Entry] = {}
         self._label_periods: dict[str, frozenset[str]] = {}
         self._within: frozenset[str] | None = None
@@ -285,23 +281,10 @@ class NamesTable:
                 if entry is None or not _can_name(phrase, entry, significant_words, lower):
                     continue
                 start, end = words[first].start(), words[last].end()
-                name = DocumentName(_display_name(entry, question[start:end]), entry.kind, len(entry.written))
+                written = " ".join(question[start:end].split())  # as in the question, if the document joins its words
+                shown = written if entry.kind == "name" else entry.text
+                name = DocumentName(shown, entry.kind, len(entry.written))
                 yield Mention(name, frozenset(entry.written), start, end)
-
-
-@dataclass(frozen=True, slots=True)
-class WeightedName:
-    """A title or file name, its terms with their idf in a scope, and the sum of these."""
-
-    text: str
-    weights: Mapping[str, float]
-    total: float
-
-    def share(self, terms: frozenset[str]) -> float:
-        """Return the share 0..1 of the name, by idf, that is among the terms."""
-        if not self.total or terms.isdisjoint(self.weights):
-            return 0.0
-        return sum([weight for term, weight in self.weights.items() if term in terms]) / self.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +294,7 @@ class _ScopeNames:
     version: object  # of the index's documents
     documents: frozenset[str] | None  # ids of the documents in the scope; None for everything
     weights: dict[str, float] = field(default_factory=dict)  # idf of terms of names in the scope
-    names: dict[str, tuple[WeightedName, ...]] = field(default_factory=dict)  # title and file name by document id
+    names: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = field(default_factory=dict)  # with terms, by document
 
 
 @dataclass(slots=True)
@@ -343,22 +326,22 @@ class NamesCache:
                     self._scopes.pop(next(iter(self._scopes)))
         return table if known.documents is None else table.within(known.documents)
 
-    def weigh_names(
+    def match_names(
         self,
         totals: ScopeTotals,
         scope: ResolvedScope,
         documents: Collection[str],
+        asked: frozenset[str],
         load: Callable[[Sequence[str]], Mapping[str, Sequence[tuple[str, Sequence[str]]]]],
         count: Callable[[Collection[str]], Mapping[str, int]],
-    ) -> Mapping[str, tuple[WeightedName, ...]]:
-        """Return the names of documents, weighted in a scope; those of earlier questions are kept.
+    ) -> dict[str, MatchedName]:
+        """Return the name of each document of which a question has the largest share by idf; the title wins ties.
 
-        Reading the names of a question's candidates and counting their terms took more than half of a hybrid search.
+        Documents without any of the terms in their names are omitted. The names of earlier questions' documents and
+        the weights of their terms are kept.
 
         Args:
-            totals: The statistics of the scope.
-            scope: The scope.
-            documents: Ids of documents.
+            asked: The question's terms.
             load: Returns the names of documents, each with its terms.
             count: Returns the document frequencies of terms in the scope.
         """
@@ -366,15 +349,25 @@ class NamesCache:
         if kept is None or kept.version != totals.version:
             kept = _ScopeNames(totals.version, None)
         missing = [document for document in documents if document not in kept.names]
-        if missing:
-            names = load(missing)
-            terms = {term for of_document in names.values() for _, own in of_document for term in own}
-            unknown = [term for term in terms if term not in kept.weights]
-            counted = count(unknown) if unknown else {}
-            kept.weights.update((term, idf(counted.get(term, 0), totals.passages)) for term in unknown)
-            for document in missing:
-                kept.names[document] = tuple(_weigh(text, own, kept.weights) for text, own in names.get(document, ()))
-        return kept.names
+        loaded = load(missing) if missing else {}
+        for document in missing:
+            kept.names[document] = tuple((text, tuple(own)) for text, own in loaded.get(document, ()))
+        touched = [
+            (document, text, own)
+            for document in documents
+            for text, own in kept.names[document]
+            if not asked.isdisjoint(own)
+        ]
+        unknown = list(dict.fromkeys(term for _, _, own in touched for term in own if term not in kept.weights))
+        counted = count(unknown) if unknown else {}
+        kept.weights.update((term, idf(counted.get(term, 0), totals.passages)) for term in unknown)
+        best: dict[str, MatchedName] = {}
+        for document, text, own in touched:
+            total = sum([kept.weights[term] for term in own])
+            share = sum([kept.weights[term] for term in own if term in asked]) / total if total else 0.0
+            if share > (best[document].share if document in best else 0.0):
+                best[document] = MatchedName(document, text, share)
+        return best
 
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
@@ -393,11 +386,6 @@ class NamesCache:
             return self._table
 
 
-def _weigh(text: str, terms: Sequence[str], weights: Mapping[str, float]) -> WeightedName:
-    own = {term: weights[term] for term in terms}
-    return WeightedName(text, own, sum(own.values()))
-
-
 def _can_name(phrase: Sequence[str], entry: _Entry, significant_words: Collection[str], lower: bool) -> bool:
     """Return whether words of a question are a name, rather than ordinary words.
 
@@ -413,11 +401,6 @@ def _is_proper(text: str) -> bool:
     """Return whether a text is a proper noun: all words are capitalised except short ones."""
     words = [word[0] for word in find_words(text)]
     return all(word[:1].isupper() for word in words if len(word) >= MIN_CAPITAL_LETTERS or len(words) == 1)
-
-
-def _display_name(entry: _Entry, phrase: str) -> str:
-    """Return a name for display: as in the question, if the document joins its words."""
-    return " ".join(phrase.split()) if entry.kind == "name" else entry.text
 
 
 # Names in a question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
@@ -41,7 +41,6 @@ _SHOWN_METADATA = (
 
 
 def to_nodes(request: Request, connection: Connection, hits: Sequence[Hit]) -> list[NodeWithScore]:
-    """Fetch the passages of hits and return them as nodes, in the same order."""
     with request.trace.stage(TimedStep.FETCH):
         passages = fetch_passages(connection, request.index.name, [hit.id for hit in hits], request.same_as)
     return [make_node(passages[hit.id], hit) for hit in hits if hit.id in passages]
@@ -68,12 +67,10 @@ def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
 
 
 def node_passage(node: NodeWithScore) -> StoredPassage:
-    """Return the stored passage of a node."""
     return node.node.metadata[PASSAGE]
 
 
 def node_hit(node: NodeWithScore) -> Hit:
-    """Return the hit of a node."""
     metadata = node.node.metadata
     return Hit(metadata[ID], float(node.score or 0.0), metadata[LEGS])
 
@@ -121,14 +118,11 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
         match_type=match_type(legs),
         attribution=legs,
         metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
-        copies=tuple(_copy(copied) for copied in metadata.get(COPIES, {}).values()),
+        copies=tuple(
+            Copy(one.node_id, one.document_id, one.title, one.source_id, one.path, one.url, *one.span)
+            for one in metadata.get(COPIES, {}).values()
+        ),
         draw_page=draw_page if passage.id > 0 else None,  # a hit that matched no stored passage has no page
-    )
-
-
-def _copy(passage: StoredPassage) -> Copy:
-    return Copy(
-        passage.node_id, passage.document_id, passage.title, passage.source_id, passage.path, passage.url, *passage.span
     )
 
 
@@ -164,7 +158,7 @@ _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*
 _TOKEN = re.compile(
     r"(?:(?<![^\W_])[-\u2212])?\d+(?:[.,:/-]\d+)*"  # numbers, versions and dates with their signs
     r"|[^\W_]+"
-    r"|[^\w\s]"  # signs, see ``_iter_tokens``
+    r"|[^\w\s]"  # signs, see ``_is_token``
 )
 _MEANT, _MARKUP = frozenset("%‰#@&§"), frozenset("|~`^")
 _FIELD = re.compile(r"\||^[^.!?:\n]{1,40}:[ \t]", re.MULTILINE)  # a table row, or "Colour: red"
@@ -172,7 +166,7 @@ _NEGATED_VERB = re.compile(r"n['\u2019]t\b")
 
 
 @dataclass(frozen=True)
-class _Text:
+class ComparedText:
     """A passage's text for comparisons; the costly parts are computed when first needed."""
 
     raw: str
@@ -182,12 +176,8 @@ class _Text:
         return frozenset(self.raw.casefold().split())
 
     @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        return tuple(match.group() for match in _iter_tokens(self._plain))
-
-    @cached_property
     def keys(self) -> tuple[str, ...]:
-        return tuple(token.casefold() for token in self.tokens)
+        return tuple(token.casefold() for token in _TOKEN.findall(self._plain) if token.isalnum() or _is_token(token))
 
     @cached_property
     def triples(self) -> frozenset[tuple[str, ...]]:
@@ -197,7 +187,7 @@ class _Text:
     def constraints(self) -> tuple[bool, ...]:
         """Whether each token may not differ: in fields, and all but plain lower-case words or starts of sentences."""
         text = self._plain
-        return tuple(_is_fixed(text, match) for match in _iter_tokens(text))
+        return tuple(_is_fixed(text, match) for match in _TOKEN.finditer(text) if _is_token(match.group()))
 
     @cached_property
     def _plain(self) -> str:
@@ -205,37 +195,43 @@ class _Text:
         return _LINE_MARKUP.sub("", _NEGATED_VERB.sub(" not", text))
 
 
-def are_copies(one: str, other: str) -> bool:
-    """Return whether two texts are copies of each other."""
-    return _are_copies(_Text(one), _Text(other))
+class CopyFolder:
+    """Nodes without copies of better ones, which get them in their metadata; nodes are added best first."""
 
+    def __init__(self) -> None:
+        self.nodes: list[NodeWithScore] = []
+        self._documents: dict[tuple[object, ...], list[tuple[NodeWithScore, ComparedText]]] = {}
 
-def fold_copies(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    """Return the nodes without copies of better ones, which get them in their metadata; the order is kept."""
-    kept: list[tuple[NodeWithScore, tuple[object, ...], _Text]] = []
-    for node in nodes:
-        passage, text = node_passage(node), _Text(node.node.get_content())
-        file = "" if passage.path is None else PurePath(passage.path).stem
-        document = passage.source_id, _read_title(passage.title), _read_title(file)
-        best = next((one for one, own, known in kept if own == document and _are_copies(known, text)), None)
-        if best is None:
-            kept.append((node, document, text))
-            continue
-        passages: dict[int, StoredPassage] = best.node.metadata.setdefault(COPIES, {})
-        for copied in (passage, *node.node.metadata.get(COPIES, {}).values()):
-            if copied.id != node_passage(best).id:
-                passages[copied.id] = copied
-    return [node for node, _, _ in kept]
+    def add(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """Add further nodes and return all that are not copies."""
+        for node in nodes:
+            passage, text = node_passage(node), ComparedText(node.node.get_content())
+            kept = self._documents.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
+            best = next((one for one, known in kept if are_copies(known, text)), None)
+            if best is None:
+                kept.append((node, text))
+                self.nodes.append(node)
+                continue
+            passages: dict[int, StoredPassage] = best.node.metadata.setdefault(COPIES, {})
+            for copied in (passage, *node.node.metadata.get(COPIES, {}).values()):
+                if copied.id != node_passage(best).id:
+                    passages[copied.id] = copied
+        return self.nodes
 
 
 @lru_cache(4096)  # the hits of a search have few titles, and each is read for every comparison
-def _read_title(title: str) -> frozenset[str]:
-    """Return the words of a title without what marks a copy: "notice copy (2)" and "notice" are the same."""
-    words = _TITLE_WORD.findall(_NUMBERED_WORD.sub(r"\1", title.casefold()))
-    return frozenset(word for word in words if word not in COPY_WORDS and not (word.isdecimal() and len(word) < 3))
+def _read_titles(title: str, path: str | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of a title and a file name without what marks a copy: "notice copy (2)" is "notice"."""
+    file = "" if path is None else PurePath(path).stem
+    words = (_TITLE_WORD.findall(_NUMBERED_WORD.sub(r"\1", text.casefold())) for text in (title, file))
+    first, second = (
+        frozenset(word for word in some if word not in COPY_WORDS and not (word.isdecimal() and len(word) < 3))
+        for some in words
+    )
+    return first, second
 
 
-def _are_copies(one: _Text, other: _Text) -> bool:
+def are_copies(one: ComparedText, other: ComparedText) -> bool:
     most = max(len(one.split_words), len(other.split_words))
     if most >= MIN_SPLIT_WORDS and len(one.split_words & other.split_words) < MIN_SHARED_WORDS * most:
         return False
@@ -247,7 +243,7 @@ def _are_copies(one: _Text, other: _Text) -> bool:
     return _differ_only_in_wording(one, other)
 
 
-def _differ_only_in_wording(one: _Text, other: _Text) -> bool:
+def _differ_only_in_wording(one: ComparedText, other: ComparedText) -> bool:
     """Return whether two texts differ only in spelling, function words and added words."""
     for kind, a, b, c, d in SequenceMatcher(None, one.keys, other.keys, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -266,13 +262,11 @@ def _is_respelled(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     return one[0] == other[0] and SequenceMatcher(None, one, other, autojunk=False).ratio() >= MIN_SPELLING_RATIO
 
 
-def _iter_tokens(text: str) -> Iterator[re.Match[str]]:
-    """Return the numbers, words, and signs that are neither punctuation nor markup: +, <, %, €, emoji."""
-    for match in _TOKEN.finditer(text):
-        sign = match.group()
-        is_sign = len(sign) == 1 and not sign.isalnum() and sign not in _MEANT
-        if not (is_sign and (sign in _MARKUP or unicodedata.category(sign)[0] in "PCM")):
-            yield match
+def _is_token(text: str) -> bool:
+    """Return whether a match is a number, a word, or a sign other than punctuation and markup: +, <, %, €, emoji."""
+    if len(text) > 1 or text.isalnum() or text in _MEANT:
+        return True
+    return text not in _MARKUP and unicodedata.category(text)[0] not in "PCM"
 
 
 def _is_fixed(text: str, match: re.Match[str]) -> bool:

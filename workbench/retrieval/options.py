@@ -31,7 +31,6 @@ class Ask(Value):
 
 
 def strategy_name(name: str) -> str:
-    """Return the strategy of ``strategy`` or ``strategy@index``."""
     return name.partition("@")[0]
 
 

@@ -205,8 +205,6 @@ def _make_function_ask(function: Callable[..., object]) -> Ask:
 
 
 class _Made:
-    """A retriever that a function makes when the first question is asked."""
-
     def __init__(self, make: Callable[[], object]) -> None:
         self._make, self._lock = make, threading.Lock()
 
@@ -353,7 +351,6 @@ def _list_items(found: object) -> Sequence[object]:
 
 
 def _make_node(item: object) -> NodeWithScore:
-    """Return a hit as a LlamaIndex node; a hit that is already a node is unchanged."""
     from llama_index.core.schema import NodeWithScore, TextNode
 
     if isinstance(item, NodeWithScore):
@@ -409,13 +406,10 @@ def _check_installed(module: str, package: str) -> None:
 
 
 def make_llama_index_retriever(search: Search) -> LlamaIndexRetriever:
-    """Return a LlamaIndex ``BaseRetriever``."""
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
     class StrategyRetriever(BaseRetriever):
-        """A strategy of the workbench."""
-
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
             nodes: list[NodeWithScore] = []
             for passage in search(query_bundle.query_str, None):
@@ -447,8 +441,6 @@ def make_langchain_retriever(search: Search) -> LangChainRetriever:
     from langchain_core.retrievers import BaseRetriever
 
     class StrategyRetriever(BaseRetriever):
-        """A strategy of the workbench."""
-
         def _get_relevant_documents(
             self, query: str, *, run_manager: CallbackManagerForRetrieverRun
         ) -> list[LangChainDocument]:
@@ -471,11 +463,8 @@ def make_haystack_retriever(search: Search) -> HaystackRetriever:
 
     @component
     class StrategyRetriever:
-        """A strategy of the workbench."""
-
         @component.output_types(documents=list[Document])
         def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
-            """Return the passages for a question, best first, at most ``top_k``."""
             return {
                 "documents": [
                     Document(

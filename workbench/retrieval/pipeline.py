@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import cast
 
 from llama_index.core.base.base_retriever import dispatcher
 from llama_index.core.base.response.schema import RESPONSE_TYPE
@@ -24,14 +23,14 @@ from workbench.errors import ConfigurationError, ModelError, ScopeError, TableUn
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
-from workbench.retrieval.nodes import fold_copies, node_hit, node_passage, replace_hits, to_passages
+from workbench.retrieval.nodes import CopyFolder, node_hit, node_passage, replace_hits, to_passages
 from workbench.retrieval.own import FAULT_END
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.spelling import list_corrections
 from workbench.retrieval.stages.stage import RETRIEVED_STEP, Checkpoint, FinalOrder, Stage, put_preferred_first
-from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
+from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE, load_retrievers, load_stages
 from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import TOTAL, SearchResult, TimedStep
@@ -94,11 +93,11 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
         raise ScopeError(f"The strategy {strategy.name!r} needs a scope; name a project, folder, tag or source.")
     if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
         raise ConfigurationError(f"The strategy {strategy.name!r} is not configured. {strategy.needs}")
-    stages = [cast(Stage, make(request)) for make in strategy.stages]
+    stages = [load_stages()[name].make(request) for name in strategy.stages]
     if request.trace.passed is not None:
         stages = add_checkpoints(request, stages)
     engine = Engine(
-        retriever=strategy.retriever(request),
+        retriever=load_retrievers()[strategy.retriever](request),
         response_synthesizer=synthesizer or _silent_synthesizer(),
         node_postprocessors=[*stages, FinalOrder.make(request)],
     )
@@ -118,15 +117,15 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
     wanted = request.limit - len(first)
     deep = replace(request, depth=MAX_DEPTH, limit=wanted)
     deeper = query.rebind(deep)  # keeps the explanation of the first ones
-    found = cast(Retriever, request.strategy.retriever(deep)).find(deeper)
+    found = load_retrievers()[request.strategy.retriever](deep).find(deeper)
     further = put_preferred_first(deep, [node for node in found if not any(_covers(other, node) for other in first)])
-    for make in request.strategy.stages:
-        stage = cast(Stage, make(deep))
+    for name in request.strategy.stages:
+        stage = load_stages()[name].make(deep)
         further = stage.apply(deeper, further) if stage.widens and further else further
     bound = float(first[-1].score or 0.0)
     further = [_cap_score(node, bound) for node in further]
     if request.fold_copies:
-        further = fold_copies([*first, *further])[len(first) :]
+        further = CopyFolder().add([*first, *further])[len(first) :]
     further = further[: deep.limit]
     floor = request.float_param(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]
@@ -254,10 +253,11 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
         _ = query.words  # before encoding, so that notes and corrections exist if the model fails
     try:
         return build_engine(request).retrieve(query)
-    except ModelError:  # from the embedding model; stages handle their own errors
+    except ModelError as error:  # from the embedding model; stages handle their own errors
         if not strategy.has_keyword_leg:
             raise
-        request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used")
+        reason = str(error).removesuffix(".")
+        request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used ({reason})")
     except TableUnavailable as error:  # of an attached index, whose terms are in our database
         reason = str(error).removesuffix(".")
         if not strategy.has_keyword_leg:

@@ -144,13 +144,17 @@ class Request:
 
     @property
     def index(self) -> Index:
-        """The index to search."""
         return self.store.index
 
     @property
     def rank_limit(self) -> int:
         """Number of passages to rank, so that ``limit`` remain after copies are folded."""
         return max(self.limit, FIRST_DEPTH) if self.fold_copies else self.limit
+
+    @property
+    def folds_when_found(self) -> bool:
+        """True if the retriever folds copies, since no stage follows that may change the order."""
+        return self.fold_copies and not self.strategy.stages and self.depth <= FIRST_DEPTH
 
     @property
     def same_as(self) -> Index | None:
@@ -173,7 +177,6 @@ class Request:
         """Return the value of a numeric parameter.
 
         Args:
-            parameter: The parameter.
             otherwise: The value if the strategy does not declare the parameter.
 
         Raises:
@@ -244,14 +247,12 @@ class Query(QueryBundle):
 
     @property
     def text(self) -> str:
-        """The question as typed."""
         return self.query_str
 
     def rebind(self, request: Request, vector: FloatArray | None = None, words: Words | None = None) -> Query:
         """Return the same question for another request, without the state of a search.
 
         Args:
-            request: The request.
             vector: Replaces the question's vector.
             words: Replace the question's words.
         """
@@ -359,7 +360,6 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:
-    """Add a note on why the words find nothing; corrections count as words that are found."""
     place = "index" if request.scope.place.is_everything else "scope"
     if not words.totals.passages:
         request.trace.note(f"keyword: the {place} has no passages")

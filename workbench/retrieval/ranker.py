@@ -119,7 +119,6 @@ def check_weights(weights: JsonObject) -> dict[str, float]:
 
 @cache
 def load_default_ranker() -> Ranker:
-    """Return the shipped ranker."""
     text = files("workbench.retrieval").joinpath("shipped_ranker.json").read_text(encoding="utf-8")
     ranker = parse_ranker(text)
     assert ranker.name == DEFAULT_RANKER

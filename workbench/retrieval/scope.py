@@ -62,7 +62,6 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
 
 
 def _single_id(ids: Iterable[str | None]) -> str | None:
-    """Return the id if there is exactly one, else None."""
     places = set(ids)
     return places.pop() if len(places) == 1 else None
 
@@ -118,7 +117,6 @@ def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[
 
 
 def _is_inside(source: NamedSource, scope: Scope, project_id: str | None) -> bool:
-    """Return whether a scope's kind and project include a source."""
     if scope.kind == "all":
         return project_id is None or source.project_id in (None, project_id)
     return source.project_id == project_id  # None for the scope "global"

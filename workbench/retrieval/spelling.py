@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -20,7 +21,7 @@ from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.highlight import MarkableText
 from workbench.retrieval.query import Guess, Query, Request, Words
 from workbench.storage.database import Connection
-from workbench.storage.passages import QueryTerm, TermWeights
+from workbench.storage.passages import QueryTerm
 from workbench.storage.ranking import (
     KnownTerm,
     Version,
@@ -34,8 +35,9 @@ from workbench.text import fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
-MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
-MAX_GUESSES = 5  # per word
+MAX_TYPOS = 2
+MIN_WORD_LETTERS = 4  # shorter words are not corrected: one typo turns any into any other
+MIN_STEM_LETTERS = 3  # of a word of that length
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,6 @@ class Lexicon:
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Lexicon:
-        """Build the lexicon from words."""
         arranged: dict[int, list[str]] = {}
         for word in words:
             arranged.setdefault(len(word), []).append(word)
@@ -64,28 +65,24 @@ class Lexicon:
 
 
 def max_typos(word: str) -> int:
-    """Return the number of typos allowed: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
-    if len(word) < MIN_WORD_LETTERS or not word.isalpha():
+    """Return the number of typos allowed in a stem: 0 if shorter than 3 or with digits, 1 up to 5 letters, else 2."""
+    if len(word) < MIN_STEM_LETTERS or not word.isalpha():
         return 0
-    return 1 if len(word) <= SHORT_WORD_LETTERS else 2
+    return 1 if len(word) <= SHORT_WORD_LETTERS else MAX_TYPOS
 
 
-def guess_words(
-    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int | None = MAX_GUESSES
-) -> dict[str, list[Guess]]:
-    """Return the likeliest corrections of each term, best first.
+def guess_words(terms: Sequence[str], lexicon: Lexicon, most: int = MAX_TYPOS) -> dict[str, list[Guess]]:
+    """Return the corrections of each term within ``most`` typos, likeliest first; terms without any are omitted.
 
-    Fewest typos come first, then the same first letter. Terms without corrections are omitted. A known term is not its
-    own correction.
+    Fewest typos come first, then the same first letter. A known term is not its own correction.
     """
-    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
-        slips = max_typos(term)
-        near = words.within(term, slips) if slips else []
+        slips = min(max_typos(term), most)
+        near = lexicon.within(term, slips) if slips else []
         likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
         if likely:
-            guesses[term] = likely[:limit]
+            guesses[term] = likely
     return guesses
 
 
@@ -113,26 +110,20 @@ _lock = threading.Lock()
 
 
 def correct_words(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words of a question with corrections for unknown ones.
+    """Return the words of a question, with ``guesses`` for those that no passage in scope contains.
 
-    Without unknown words this is free; a word that the scope lacks is unknown.
+    Without unknown words this is free.
     """
-    if not _has_unknown(words):
-        return words
-    with request.trace.stage(TimedStep.SPELLING):
-        return add_guesses(request, connection, query, words)
-
-
-def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words, with corrections in ``words.guesses`` for those that no passage in scope contains."""
-    unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
+    typed = [word.group() for word in iter_spaced_words(query)]
+    long_enough = (term for term in _unknown_terms(words) if len(_find_typed_word(typed, term)) >= MIN_WORD_LETTERS)
+    unknown = list(islice(long_enough, MAX_UNKNOWN_WORDS))
     if not unknown or request.scope.is_empty:
         return words
-    chosen = _choose_guesses(request, connection, query, unknown)
+    with request.trace.stage(TimedStep.SPELLING):
+        chosen = _choose_guesses(request, connection, typed, unknown)
     if not chosen:
         return words
     added, factors, guesses = [], [], []
-    typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
         word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
@@ -141,7 +132,13 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
                 GUESS_WEIGHT * slip.similarity * (1 if _has_same_first_letter(slip) else OTHER_FIRST_LETTER_FACTOR)
             )
             guesses.append(replace(slip, typed=word))
-    weights = _append_weights(words.weights, weigh_terms(added, words.totals), factors)
+    exact, guessed = words.weights, weigh_terms(added, words.totals)
+    weights = replace(
+        exact,
+        ids=(*exact.ids, *guessed.ids),
+        weights=(*exact.weights, *(w * factor for w, factor in zip(guessed.weights, factors, strict=True))),
+        counts=(*exact.counts, *guessed.counts),
+    )
     return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
 
 
@@ -158,7 +155,7 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 
 
 def _choose_guesses(
-    request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
+    request: Request, connection: Connection, typed: Sequence[str], unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
     """Return the likeliest words in the scope for each unknown one: those with one typo, or else two.
 
@@ -166,8 +163,7 @@ def _choose_guesses(
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess_words([term.term for term in unknown], load_lexicon(request, connection), limit=None)
-    typed = [word.group() for word in iter_spaced_words(query)]
+    lexicon = load_lexicon(request, connection)
 
     def variants(term: QueryTerm) -> list[Guess]:
         word = _find_typed_word(typed, term)
@@ -177,7 +173,11 @@ def _choose_guesses(
         return [Guess(term.term, name, 1) for name in sorted(found)]
 
     def at_distance(distance: int) -> Callable[[QueryTerm], list[Guess]]:
-        return lambda term: [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+        def guess(term: QueryTerm) -> list[Guess]:
+            near = guess_words([term.term], lexicon, distance)
+            return [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+
+        return guess
 
     chosen: dict[str, list[tuple[Guess, KnownTerm]]] = {}
     for step in (at_distance(1), variants, at_distance(2)):
@@ -191,7 +191,6 @@ def _choose_guesses(
 
 
 def _find_typed_word(typed: Sequence[str], term: QueryTerm) -> str:
-    """Return the typed word of a term."""
     return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
 
 
@@ -202,16 +201,6 @@ def _likelihood_key(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]
 
 def _has_same_first_letter(guess: Guess) -> bool:
     return guess.meant[:1] == guess.typed[:1]
-
-
-def _append_weights(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
-    weights = tuple(weight * factor for weight, factor in zip(guessed.weights, factors, strict=True))
-    return replace(
-        exact,
-        ids=(*exact.ids, *guessed.ids),
-        weights=(*exact.weights, *weights),
-        counts=(*exact.counts, *guessed.counts),
-    )
 
 
 def load_lexicon(request: Request, connection: Connection) -> Lexicon:
@@ -261,12 +250,11 @@ def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tup
 def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
     """Return each term's most common word in the texts, in lower case; terms without one are omitted."""
     heads = {term[:2] for term in terms}  # a stem starts like its word, except for the article in Arabic
-    counts = Counter(
-        (word.lower(), text.language)
-        for text in texts
-        for word in (match.group() for match in iter_spaced_words(text.text))
-        if text.language == "arabic" or fold_word(word).lower()[:2] in heads
-    )
+    written = Counter((match.group(), text.language) for text in texts for match in iter_spaced_words(text.text))
+    counts = Counter[tuple[str, str]]()
+    for (word, language), count in written.items():
+        if language == "arabic" or fold_word(word).lower()[:2] in heads:
+            counts[word.lower(), language] += count
     terms_of = fetch_word_terms(connection, sorted(counts)) if counts else {}
     found: dict[str, str] = {}
     for pair, _ in counts.most_common():
@@ -274,8 +262,3 @@ def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequ
             if term in terms:
                 found.setdefault(term, pair[0])
     return found
-
-
-def _has_unknown(words: Words) -> bool:
-    positions = {term.position for term in words.terms if term.id is not None}
-    return any(term.position not in positions and max_typos(term.term) for term in words.terms)

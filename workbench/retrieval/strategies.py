@@ -1,15 +1,17 @@
 """The table of strategies.
 
 A strategy is a LlamaIndex retriever, followed by stages (node postprocessors). Screens, tool enums, the README,
-the tests and the evaluation all read this table. A new strategy is a file in ``retrievers`` or ``stages``, a function
-that imports it, and a row here. Users add their own rows (``workbench.retrieval.own``).
+the tests and the evaluation all read this table. A new strategy is a class in ``retrievers`` or ``stages``, its import
+below, and a row here. Users add their own rows (``workbench.retrieval.own``).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
 from workbench.retrieval import parameters as known
@@ -32,195 +34,58 @@ from workbench.types import (
 )
 
 if TYPE_CHECKING:
-    from workbench.retrieval.query import Request
     from workbench.retrieval.retrievers.retriever import Retriever
     from workbench.retrieval.stages.stage import Stage
 
-# Factories of retrievers and stages, imported on first use
-
-
-def vector(request: Request) -> Retriever:
-    """Make a ``VectorRetriever``."""
-    from workbench.retrieval.retrievers.vector import VectorRetriever
-
-    return VectorRetriever(request)
-
-
-def keyword(request: Request) -> Retriever:
-    """Make a ``KeywordRetriever``."""
-    from workbench.retrieval.retrievers.keyword import KeywordRetriever
-
-    return KeywordRetriever(request)
-
-
-def hybrid(request: Request) -> Retriever:
-    """Make a ``HybridRetriever``."""
-    from workbench.retrieval.retrievers.hybrid import HybridRetriever
-
-    return HybridRetriever(request)
-
-
-def fuzzy(request: Request) -> Retriever:
-    """Make a ``FuzzyRetriever``."""
-    from workbench.retrieval.retrievers.hybrid import FuzzyRetriever
-
-    return FuzzyRetriever(request)
-
-
-def feedback(request: Request) -> Retriever:
-    """Make a ``FeedbackRetriever``."""
-    from workbench.retrieval.retrievers.rewriting import FeedbackRetriever
-
-    return FeedbackRetriever(request)
-
-
-def hyde(request: Request) -> Retriever:
-    """Make a ``HydeRetriever``."""
-    from workbench.retrieval.retrievers.rewriting import HydeRetriever
-
-    return HydeRetriever(request)
-
-
-def multi_query(request: Request) -> Retriever:
-    """Make a ``MultiQueryRetriever``."""
-    from workbench.retrieval.retrievers.rewriting import MultiQueryRetriever
-
-    return MultiQueryRetriever(request)
-
-
-def framework(request: Request) -> Retriever:
-    """Make a ``FrameworkHybridRetriever``."""
-    from workbench.retrieval.retrievers.framework_hybrid import FrameworkHybridRetriever
-
-    return FrameworkHybridRetriever(request)
-
-
-def late(request: Request) -> Stage:
-    """Make a ``LateInteractionRerank``."""
-    from workbench.retrieval.stages.late_interaction import LateInteractionRerank
-
-    return LateInteractionRerank.make(request)
-
-
-def cluster(request: Request) -> Stage:
-    """Make a ``ClusterRerank``."""
-    from workbench.retrieval.stages.similarity import ClusterRerank
-
-    return ClusterRerank.make(request)
-
-
-def pages(request: Request) -> Stage:
-    """Make a ``Pages``."""
-    from workbench.retrieval.stages.similarity import Pages
-
-    return Pages.make(request)
-
-
-def auto_merge(request: Request) -> Stage:
-    """Make an ``AutoMerge``."""
-    from workbench.retrieval.stages.context import AutoMerge
-
-    return AutoMerge.make(request)
-
-
-def window(request: Request) -> Stage:
-    """Make a ``Window``."""
-    from workbench.retrieval.stages.context import Window
-
-    return Window.make(request)
-
-
-def mmr(request: Request) -> Stage:
-    """Make an ``Mmr``."""
-    from workbench.retrieval.stages.similarity import Mmr
-
-    return Mmr.make(request)
-
-
-def learned(request: Request) -> Stage:
-    """Make a ``LearnedRerank``."""
-    from workbench.retrieval.stages.learned import LearnedRerank
-
-    return LearnedRerank.make(request)
-
-
-def llm_rerank(request: Request) -> Stage:
-    """Make an ``LlmRerank``."""
-    from workbench.retrieval.stages.model_rerank import LlmRerank
-
-    return LlmRerank.make(request)
-
-
-def cross_encoder(request: Request) -> Stage:
-    """Make a ``CrossEncoderRerank``."""
-    from workbench.retrieval.stages.model_rerank import CrossEncoderRerank
-
-    return CrossEncoderRerank.make(request)
-
-
-def own(request: Request) -> Retriever:
-    """Make the ``ForeignRetriever`` of a strategy that a user has added."""
-    from workbench.retrieval.retrievers.foreign import ForeignRetriever
-
-    return ForeignRetriever(request)
-
-
+T = TypeVar("T")
 _HYBRID_LEGS = (VECTOR, KEYWORD, DOCUMENT)
 _RERANK_LEGS = (*_HYBRID_LEGS, LATE, CLUSTER)
-_RERANK_STAGES = (late, cluster, pages)
+_RERANK_STAGES = ("LateInteractionRerank", "ClusterRerank", "Pages")
 
 _TABLE = (
     Strategy(
         "vector",
         "Vector",
         "Similarity search: passages with the embedding nearest to the question's.",
-        vector,
+        "VectorRetriever",
         legs=(VECTOR,),
-        is_one_leg=True,
         reads_attached=True,
     ),
     Strategy(
         "keyword",
         "Keyword",
         "BM25 over stemmed words; finds names, codes and rare terms.",
-        keyword,
+        "KeywordRetriever",
         legs=(KEYWORD, VECTOR),
-        is_one_leg=True,
         reads_attached=True,
     ),
     Strategy(
         "hybrid",
         "Hybrid",
         "Fuses vector and keyword scores of every candidate.",
-        hybrid,
+        "HybridRetriever",
         legs=_HYBRID_LEGS,
         parameters=known.HYBRID,
-        has_keyword_leg=True,
-        pools=True,
         reads_attached=True,
     ),
     Strategy(
         "rerank",
         "Rerank",
         "Hybrid, then late interaction (token matches), similarity to the top passages, a second match on the page.",
-        hybrid,
+        "HybridRetriever",
         legs=_RERANK_LEGS,
         parameters=known.RERANK,
         stages=_RERANK_STAGES,
-        has_keyword_leg=True,
-        pools=True,
         reads_attached=True,
     ),
     Strategy(
         "scoped",
         "Scoped",
         "Rerank, scope required: name a project, folder, tag or source.",
-        hybrid,
+        "HybridRetriever",
         legs=_RERANK_LEGS,
         parameters=known.RERANK,
         stages=_RERANK_STAGES,
-        has_keyword_leg=True,
-        pools=True,
         needs_scope=True,
         reads_attached=True,
     ),
@@ -228,50 +93,42 @@ _TABLE = (
         "fuzzy",
         "Fuzzy",
         "Hybrid, typo-tolerant: misspelled words match likely corrections, and similarity counts less.",
-        fuzzy,
+        "FuzzyRetriever",
         legs=_HYBRID_LEGS,
         parameters=(*known.HYBRID, known.TYPO_TOLERANCE, known.MIN_SIMILARITY),
-        has_keyword_leg=True,
-        typo_tolerant=True,
     ),
     Strategy(
         "auto-merge",
         "Auto-merge",
         "Rerank, then small passages are merged into their section or page.",
-        hybrid,
+        "HybridRetriever",
         legs=_RERANK_LEGS,
         parameters=(*known.RERANK, known.UNIT, known.SHARE),
-        stages=(*_RERANK_STAGES, auto_merge),
-        has_keyword_leg=True,
-        pools=True,
+        stages=(*_RERANK_STAGES, "AutoMerge"),
     ),
     Strategy(
         "window",
         "Window",
         "Rerank, with the text of neighbouring passages around each result.",
-        hybrid,
+        "HybridRetriever",
         legs=_RERANK_LEGS,
         parameters=(*known.RERANK, known.NEIGHBOURS),
-        stages=(*_RERANK_STAGES, window),
-        has_keyword_leg=True,
-        pools=True,
+        stages=(*_RERANK_STAGES, "Window"),
     ),
     Strategy(
         "mmr",
         "MMR",
         "Rerank, then selects passages that differ from the ones above.",
-        hybrid,
+        "HybridRetriever",
         legs=(*_RERANK_LEGS, NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
-        stages=(*_RERANK_STAGES, mmr),
-        has_keyword_leg=True,
-        pools=True,
+        stages=(*_RERANK_STAGES, "Mmr"),
     ),
     Strategy(
         "feedback",
         "Feedback",
         "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
-        feedback,
+        "FeedbackRetriever",
         legs=(*_RERANK_LEGS, FEEDBACK),
         parameters=(
             *known.RERANK,
@@ -281,74 +138,88 @@ _TABLE = (
             known.TERM_WEIGHT,
         ),
         stages=_RERANK_STAGES,
-        has_keyword_leg=True,
     ),
     Strategy(
         "learned",
         "Learned",
         "Rerank, then a linear model trained on judged questions weights features of all legs.",
-        hybrid,
+        "HybridRetriever",
         legs=(*_RERANK_LEGS, LEARNED),
         parameters=(*known.RERANK, known.RANKER),
-        stages=(*_RERANK_STAGES, learned),
-        has_keyword_leg=True,
-        pools=True,
+        stages=(*_RERANK_STAGES, "LearnedRerank"),
     ),
     Strategy(
         "hyde",
         "HyDE",
         "An LLM writes a hypothetical answer; rerank over passages near it and the question.",
-        hyde,
+        "HydeRetriever",
         legs=(*_RERANK_LEGS, HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
         stages=_RERANK_STAGES,
-        has_keyword_leg=True,
         needs_llm=True,
     ),
     Strategy(
         "multi-query",
         "Multi-query",
         "An LLM rephrases the question; all versions are searched, then rerank.",
-        multi_query,
+        "MultiQueryRetriever",
         legs=(*_RERANK_LEGS, QUERY),
         parameters=(*known.RERANK, known.QUERIES),
         stages=_RERANK_STAGES,
-        has_keyword_leg=True,
         needs_llm=True,
     ),
     Strategy(
         "llm-rerank",
         "LLM rerank",
         "Rerank, then an LLM grades the top passages.",
-        hybrid,
+        "HybridRetriever",
         legs=(*_RERANK_LEGS, LLM),
         parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
-        stages=(*_RERANK_STAGES, llm_rerank),
-        has_keyword_leg=True,
-        pools=True,
+        stages=(*_RERANK_STAGES, "LlmRerank"),
         needs_llm=True,
     ),
     Strategy(
         "cross-encoder",
         "Cross-encoder",
         "Hybrid, then a cross-encoder scores each candidate.",
-        hybrid,
+        "HybridRetriever",
         legs=(*_HYBRID_LEGS, CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT, known.RERANKER),
-        stages=(cross_encoder,),
-        has_keyword_leg=True,
-        pools=True,
+        stages=("CrossEncoderRerank",),
         needs_reranker=True,
     ),
     Strategy(
         "llamaindex-hybrid",
         "LlamaIndex hybrid",
         "LlamaIndex's own hybrid mode, unchanged: the baseline.",
-        framework,
+        "FrameworkHybridRetriever",
         legs=(VECTOR,),
     ),
 )
 BUILT_IN_STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
+
+
+@cache
+def load_retrievers() -> Mapping[str, type[Retriever]]:
+    """Return the classes of retrievers by name; their modules are imported on first use."""
+    from workbench.retrieval.retrievers import foreign, framework_hybrid, hybrid, keyword, rewriting, vector
+    from workbench.retrieval.retrievers.retriever import Retriever
+
+    return _find_classes(Retriever, (vector, keyword, hybrid, rewriting, framework_hybrid, foreign))
+
+
+@cache
+def load_stages() -> Mapping[str, type[Stage]]:
+    """Return the classes of stages by name; their modules are imported on first use."""
+    from workbench.retrieval.stages import context, late_interaction, learned, model_rerank, similarity
+    from workbench.retrieval.stages.stage import Stage
+
+    return _find_classes(Stage, (late_interaction, similarity, context, learned, model_rerank))
+
+
+def _find_classes(base: type[T], modules: Sequence[ModuleType]) -> dict[str, type[T]]:
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {value.__name__: value for value in found if issubclass(value, base)}
 
 
 class StrategyTable(Mapping[str, Strategy]):

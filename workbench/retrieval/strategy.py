@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,6 @@ from workbench.models.llm import SETUP_HINT
 from workbench.types import KEYWORD, JsonObject, Parameter, ParameterValue, Value
 
 if TYPE_CHECKING:
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.retrievers import BaseRetriever
-
     from workbench.retrieval.own import OwnRetrieval
 
 _PUBLIC_FIELDS = ("name", "title", "summary", "parameters", "needs_scope", "needs_llm", "needs_reranker")
@@ -26,14 +23,10 @@ class Strategy(Value):
     name: str  # name in calls and URLs
     title: str  # display name
     summary: str  # one sentence for users
-    retriever: Callable[..., BaseRetriever]  # factory for the retriever
+    retriever: str  # class of the retriever (``workbench.retrieval.strategies.load_retrievers``)
     legs: tuple[str, ...]  # possible keys in the attribution of its passages (``workbench.retrieval.legs``)
     parameters: tuple[Parameter, ...] = ()  # its parameters
-    stages: tuple[Callable[..., BaseNodePostprocessor], ...] = ()  # factories for the stages, in order
-    has_keyword_leg: bool = False  # whether keyword search alone can serve if the embedding model fails
-    pools: bool = False  # whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``)
-    is_one_leg: bool = False  # whether they are the top passages of a single leg, without stages
-    typo_tolerant: bool = False  # whether similarity counts less for a question with misspelled words
+    stages: tuple[str, ...] = ()  # classes of the stages, in order
     needs_scope: bool = False  # whether it requires a scope
     needs_llm: bool = False  # whether it needs a language model
     needs_reranker: bool = False  # whether it needs a cross-encoder
@@ -45,8 +38,27 @@ class Strategy(Value):
         """True for strategies that look up the question's words in the lexicon."""
         return KEYWORD in self.legs
 
+    @property
+    def is_one_leg(self) -> bool:
+        """True if the candidates are the top passages of a single leg, without stages."""
+        return self.retriever in ("VectorRetriever", "KeywordRetriever")
+
+    @property
+    def has_keyword_leg(self) -> bool:
+        """True if keyword search alone can serve if the embedding model fails."""
+        return self.uses_words and not self.is_one_leg
+
+    @property
+    def pools(self) -> bool:
+        """True if the candidates are the fused top passages of both legs (``hybrid.leg_depth``)."""
+        return self.retriever == "HybridRetriever"
+
+    @property
+    def typo_tolerant(self) -> bool:
+        """True if similarity counts less for a question with misspelled words."""
+        return self.retriever == "FuzzyRetriever"
+
     def declares(self, parameter: Parameter) -> bool:
-        """Return whether the strategy has this parameter."""
         return parameter in self.parameters
 
     @property
@@ -62,7 +74,6 @@ class Strategy(Value):
         return ""
 
     def to_dict(self) -> JsonObject:
-        """Return the row as JSON."""
         values: JsonObject = {name: getattr(self, name) for name in _PUBLIC_FIELDS}
         return values | {"parameters": [parameter.to_dict() for parameter in self.parameters], "needs": self.needs}
 

@@ -315,8 +315,9 @@ class Corpus:
         if index.is_attached:
             return
         counted = self.indexes.with_counts(index.name)
-        measured = counted.nearness["passages"] if counted.nearness else 0
-        if find_thresholds(index.embedding_model) or counted.passages_count < max(1, 2 * measured):
+        measured = counted.nearness.get("passages", 0) if counted.nearness else 0
+        is_known = (counted.nearness and counted.nearness.get("chosen")) or find_thresholds(index.embedding_model)
+        if is_known or counted.passages_count < max(1, 2 * measured):
             return
         import_framework()
         from workbench.retrieval.evidence import measure_thresholds

@@ -409,7 +409,7 @@ class CrawlService:
             text = f"https://{text}"
         if not text.lower().startswith(("http://", "https://")):
             raise InvalidInput(f"Invalid URL {url[:100]!r}: must start with http:// or https://.")
-        address = canonicalize(text)
+        address = canonicalize(text, keeps_sessions=True)  # the caller asks for this page
         if address is None:
             raise InvalidInput(f"Invalid URL {url[:100]!r}: it names no web page.")
         guard = self.guard()

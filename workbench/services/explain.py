@@ -15,8 +15,15 @@ from workbench.services.search import DEFAULT_ASK, Requests, SearchService
 from workbench.types import KEYWORD, VECTOR, Passage, SearchResult
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordComparison
-    from workbench.retrieval.explain.outcome import FinalRank, PipelineTrace
+    from workbench.retrieval.explain import (
+        Alignment,
+        Explanation,
+        FinalRank,
+        LegView,
+        PipelineTrace,
+        Step,
+        WordComparison,
+    )
     from workbench.retrieval.query import Query, Request
     from workbench.storage.passages import Connection, StoredPassage
 
@@ -89,7 +96,7 @@ class ExplainService:
         are omitted.
         """
         import_framework()
-        from workbench.retrieval.explain.explanation import align_passages
+        from workbench.retrieval.explain import align_passages
         from workbench.storage.passages import fetch_internal_ids, fetch_passages
 
         request = self._requests.make(Ask(BOTH_LEGS, len(hits), index=index))
@@ -106,7 +113,7 @@ class ExplainService:
         Raises:
             NotFound: There is no such passage. ModelError: The index's model is unavailable.
         """
-        from workbench.retrieval.explain.explanation import compare_words
+        from workbench.retrieval.explain import compare_words
 
         check_query(query)
         request = self._requests.make(Ask(BOTH_LEGS, 1, index=index))
@@ -115,7 +122,7 @@ class ExplainService:
             return compare_words(request.question(query), connection, passage)
 
     def _trace_search(self, query: str, ask: Ask) -> _TracedSearch:
-        from workbench.retrieval.explain.outcome import PipelineTrace
+        from workbench.retrieval.explain import PipelineTrace
         from workbench.retrieval.name_matching import restrict_to_named
         from workbench.retrieval.pipeline import run_search
         from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
@@ -130,7 +137,7 @@ class ExplainService:
         fused: tuple[int, ...] = ()
         if request.strategy.pools:
             with request.store.reading() as connection:
-                fused = tuple(candidate.id for candidate in find_hybrid_hits(asked, connection, pool))
+                fused = tuple(find_hybrid_hits(asked, connection, pool).order)
         way = PipelineTrace(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
         return _TracedSearch(asked, result, way)
 
@@ -148,8 +155,7 @@ class ExplainService:
             return list(fetch_passages(connection, index, [key]).values())
 
     def _not_indexed(self, traced: _TracedSearch, document_id: str) -> Explanation:
-        from workbench.retrieval.explain.explanation import Explanation
-        from workbench.retrieval.explain.outcome import NOT_INDEXED, trace_unindexed
+        from workbench.retrieval.explain import NOT_INDEXED, Explanation, trace_unindexed
         from workbench.storage.ranking import filter_documents
 
         query, request = traced.query, traced.query.request
@@ -172,15 +178,15 @@ class ExplainService:
         self, traced: _TracedSearch, candidates: list[StoredPassage], document_id: str = ""
     ) -> Explanation:
         """Explain the best candidate; ``document_id`` is the document that the caller asked for."""
-        from workbench.retrieval.explain.explanation import (
+        from workbench.retrieval.explain import (
             Explanation,
+            FinalRank,
             LegView,
-            align_passage,
+            align_passages,
             view_features,
             view_legs,
             view_terms,
         )
-        from workbench.retrieval.explain.outcome import FinalRank
         from workbench.storage.ranking import filter_passages
 
         query, result = traced.query, traced.result
@@ -197,7 +203,7 @@ class ExplainService:
             outcome, reason = self._find_outcome(traced, passage, hit, legs)
             steps = self._make_steps(traced, connection, passage, FinalRank(outcome, hit.rank if hit else None, legs))
             terms, missing = view_terms(query, connection, passage)
-            aligned = align_passage(query, connection, passage)
+            aligned = align_passages(query, connection, [passage]).get(passage.node_id, ())
         own = hit is not None and hit.passage_id == passage.node_id
         for name, leg in (hit.attribution if hit is not None and own else {}).items():
             view = legs.get(name, LegView(leg.score, leg.rank))
@@ -228,8 +234,7 @@ class ExplainService:
 
     def _out_of_scope(self, traced: _TracedSearch, connection: Connection, document_id: str) -> Explanation:
         """Return the explanation of a document outside the scope, without reading it."""
-        from workbench.retrieval.explain.explanation import Explanation
-        from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, trace_out_of_scope
+        from workbench.retrieval.explain import NOT_IN_SCOPE, Explanation, trace_out_of_scope
 
         return Explanation(
             query=traced.query.text,
@@ -247,7 +252,7 @@ class ExplainService:
         self, traced: _TracedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
-        from workbench.retrieval.explain.explanation import covers
+        from workbench.retrieval.explain import covers
         from workbench.retrieval.retrievers.hybrid import score_passages
 
         result, query = traced.result, traced.query
@@ -270,7 +275,7 @@ class ExplainService:
     def _find_outcome(
         self, traced: _TracedSearch, passage: StoredPassage, hit: Passage | None, legs: Mapping[str, LegView]
     ) -> tuple[str, str]:
-        from workbench.retrieval.explain import outcome
+        from workbench.retrieval import explain as outcome
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
@@ -283,14 +288,13 @@ class ExplainService:
     def _make_steps(
         self, traced: _TracedSearch, connection: Connection, passage: StoredPassage, standing: FinalRank
     ) -> tuple[Step, ...]:
-        from workbench.retrieval.explain.outcome import StageCounts, trace_stages
+        from workbench.retrieval.explain import trace_stages
 
         request = traced.query.request
         everything = traced.query.read_words(connection).totals.passages
         countable = self._countable(request, connection)
-        counts = (everything, everything) if request.scope.is_everything else (None, countable)
-        sizes = StageCounts(*counts, len(traced.result))
-        return trace_stages(passage.id, traced.way, standing, sizes)
+        index, scope = (everything, everything) if request.scope.is_everything else (None, countable)
+        return trace_stages(passage.id, traced.way, standing, index=index, scope=scope, shown=len(traced.result))
 
     def _countable(self, request: Request, connection: Connection) -> int | None:
         """Return the number of passages in the request's scope; None if too many to count."""

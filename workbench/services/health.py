@@ -185,10 +185,13 @@ class HealthService:
         return self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
 
     def _model(self) -> str:
-        encoder = self._corpus.encoder()
-        vector = encoder.encode_query("Does the model answer?").vector
+        index = self._corpus.index()
+        encoders = {each.name: each for each in (self._corpus.index_encoder(index), self._corpus.encoder())}
+        sizes = {name: len(each.encode_query("Does the model answer?").vector) for name, each in encoders.items()}
         tried = self.passages()
-        return f"{encoder.name}, {len(vector)} dimensions" + (f"; {tried.sentence}" if tried else "")
+        return "; ".join(
+            [f"{name}, {size} dimensions" for name, size in sizes.items()] + ([tried.sentence] if tried else [])
+        )
 
     def _index(self) -> str:
         index = self._corpus.index()

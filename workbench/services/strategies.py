@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, list_choices
 from workbench.retrieval.own import MAX_SECONDS, OwnRetrieval, describe_type, make_ask
-from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES, own
+from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES
 from workbench.retrieval.strategy import Strategy
 from workbench.types import OWN, VECTOR, Parameter
 
@@ -62,7 +62,7 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
         name,
         definition.title or name,
         definition.summary or f"Your own: {kind}{' and postprocessors' if stages else ''}.",
-        own,
+        "ForeignRetriever",
         legs=(OWN, VECTOR),
         parameters=tuple(definition.parameters),
         own=retrieval,

@@ -15,6 +15,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
-from workbench.storage.passages import fetch_document_ids, fetch_rows, make_row_id, parse_vector
+from workbench.storage.passages import Row, fetch_document_ids, fetch_rows, make_row_id, parse_vector
 from workbench.storage.ranking import (
     DEPTH_GROWTH,
     EXACT_UP_TO,
@@ -201,7 +202,6 @@ class AttachedTable:
 
     @cached_property
     def _usable(self) -> sql.Composable:
-        """The condition of rows that become passages."""
         columns = {name: _verbatim(sql.Identifier(getattr(self.map, name))) for name in ("id", "text", "vector")}
         return sql.SQL("{id} IS NOT NULL AND {vector} IS NOT NULL AND {text} ~ '\\S'").format(**columns)
 
@@ -222,14 +222,9 @@ class AttachedTable:
 
     def sample(self) -> list[TableRow]:
         """Return some rows with their vectors: the first ones with text, since a random sample would scan the table."""
-        rest = "AND {usable} LIMIT {limit}"
-        query = self.select(
-            "{id}::text AS key, {text} AS text, {metadata} AS metadata, {vector}::text AS vector",
-            rest,
-            limit=sql.Literal(SAMPLE_ROWS),
-        )
-        with self.open() as connection:
-            rows = connection.execute(query, {}).fetchall()
+        what = "{id}::text AS key, {text} AS text, {metadata} AS metadata, {vector}::text AS vector"
+        query = self.select(what, "AND {usable} LIMIT {limit}", limit=sql.Literal(SAMPLE_ROWS))
+        rows = self._rows(query)
         return [TableRow(row["key"], row["text"], row["metadata"], parse_vector(row["vector"])) for row in rows]
 
     def list_hashes(self) -> tuple[dict[str, bytes], str]:
@@ -250,9 +245,11 @@ class AttachedTable:
             "DISTINCT ON ({id}) {id}::text AS key, {text} AS text, {metadata} AS metadata",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {usable}",
         )
+        return [TableRow(**row) for row in self._rows(query, {"keys": list(keys)})]
+
+    def _rows(self, query: sql.Composed, values: Mapping[str, object] = MappingProxyType({})) -> list[Row]:
         with self.open() as connection:
-            rows = connection.execute(query, {"keys": list(keys)}).fetchall()
-        return [TableRow(**row) for row in rows]
+            return connection.execute(query, values).fetchall()
 
     def read_state(self) -> str:
         """Return a text that changes with the rows of the table, or of the tables behind a view; cheap."""
@@ -279,23 +276,18 @@ class AttachedTable:
         return _read_cosines(rows)
 
     def fetch_cosines(self, vector: NDArray[np.float32], keys: Sequence[str]) -> dict[str, float]:
-        """Return the cosines of given rows."""
         query = self.select(
             "{id}::text AS key, 1 - ({operand} <=> %(vector)s::{type}) AS cosine",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[])",
         )
-        with self.open() as connection:
-            return _read_cosines(connection.execute(query, {"vector": _literal(vector), "keys": list(keys)}))
+        return _read_cosines(self._rows(query, {"vector": _literal(vector), "keys": list(keys)}))
 
     def fetch_vectors(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of given rows."""
         query = self.select(
             "{id}::text AS key, {vector}::text AS vector",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {vector} IS NOT NULL",
         )
-        with self.open() as connection:
-            rows = connection.execute(query, {"keys": list(keys)}).fetchall()
-        return {row["key"]: parse_vector(row["vector"]) for row in rows}
+        return {row["key"]: parse_vector(row["vector"]) for row in self._rows(query, {"keys": list(keys)})}
 
     def count_nearer(self, vector: NDArray[np.float32], cosine: float, keys: Sequence[str] | None) -> int:
         """Return how many rows (None for all, else those of ``keys``) are nearer than a cosine."""
@@ -304,8 +296,7 @@ class AttachedTable:
             "count(*) AS n", f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}"
         )
         values = {"vector": _literal(vector), "cosine": cosine, "keys": list(keys or ())}
-        with self.open() as connection:
-            return int(fetch_one(connection.execute(query, values))["n"])
+        return int(self._rows(query, values)[0]["n"])
 
 
 def _verbatim(part: sql.Composable | str) -> sql.Composable:
@@ -416,7 +407,6 @@ def _check_request(request: TableRequest) -> None:
 
 
 def _find_table(connection: Connection, database: Database, name: str) -> tuple[int, str]:
-    """Return the number and the quoted name of a table or view."""
     parts = [part.strip('"') for part in re.findall(r'"[^"]+"|[^."]+', name.strip())]
     schema, table = (parts[0], parts[1]) if len(parts) > 1 else (None, parts[0])
     rows = connection.execute(statement("attached_tables"), {"table": table, "schema": schema}).fetchall()
@@ -439,7 +429,6 @@ def _base_type(type_name: str) -> str:
 
 
 def _recognise(columns: Mapping[str, _Column]) -> str:
-    """Return the format of a table by its columns."""
     names = columns.keys()
     if {"collection_id", "document", "embedding", "cmetadata"} <= names:
         return "langchain"
@@ -543,7 +532,6 @@ def _choose_index(
 
 
 def hash_rows(hashes: Mapping[str, bytes]) -> str:
-    """Return a hash of all rows."""
     digest = hashlib.sha256()
     for key in sorted(hashes):
         digest.update(key.encode(errors="replace") + b"\0" + hashes[key])
@@ -630,12 +618,10 @@ class AttachedStore(PassageStore):
     def fetch_cosines(
         self, connection: Connection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
-        """Return the cosines of given passages."""
         keys = self._find_keys(connection, ids)
         return {keys[key]: cosine for key, cosine in self.table.fetch_cosines(vector, list(keys)).items()}
 
     def fetch_vectors(self, connection: Connection, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return the vectors of given passages."""
         keys = self._find_keys(connection, ids)
         return {keys[key]: vector for key, vector in self.table.fetch_vectors(list(keys)).items()}
 

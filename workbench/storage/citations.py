@@ -31,8 +31,6 @@ class NewCitation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCitation(Value):
-    """One document that cites another."""
-
     source_id: str
     target_id: str
     target_url: str
@@ -44,8 +42,6 @@ class DocumentCitation(Value):
 
 @dataclass(frozen=True, slots=True)
 class GraphNode(Value):
-    """A document in a citation graph."""
-
     id: str
     title: str
     source_id: str
@@ -117,12 +113,10 @@ class Citations(Table):
         return {(row["document_id"], row["title"]): (row["around"], int(row["start"])) for row in rows}
 
     def documents(self, ids: Iterable[str]) -> dict[str, GraphNode]:
-        """Return given documents by id, with title and source."""
         rows = self._rows("cited_documents", {"ids": list(dict.fromkeys(ids))})
         return {row["id"]: GraphNode(**row) for row in rows}
 
     def document_ids(self, scope: ResolvedScope) -> list[str]:
-        """Return the ids of all documents in a scope, oldest first."""
         return [row["id"] for row in self._read("documents_to_cite", scope)]
 
     def pairs(self, scope: ResolvedScope) -> list[Edge]:
@@ -145,6 +139,5 @@ class Citations(Table):
         return int(self._value("citations_held", {"ids": list(ids), "source_id": source_id}))
 
     def _read(self, name: str, scope: ResolvedScope, **values: object) -> list[Row]:
-        """Run a statement over a scope."""
         query = statement(name, links="links_in_scope", scope=choose_scope_predicate(scope))
         return self._database.rows(query, {**scope_parameters(scope), **values})

@@ -163,14 +163,12 @@ class Crawls(Table):
         Raises:
             NotFound: The job is not a crawl.
         """
-        row = self._row("crawl_get", {"job_id": job_id})
-        if row is None:
-            raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        missing = NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        row = self._get("crawl_get", {"job_id": job_id}, missing)
         row["source_id"] = row["source_id"] or ""
         return CrawlPlan(**row)
 
     def fills(self, job_id: str, source_id: str) -> None:
-        """Record the source that a crawl fills."""
         self._rows("crawl_source", {"job_id": job_id, "source_id": source_id})
 
     def frontier(self, job_id: str) -> list[Row]:
@@ -197,7 +195,6 @@ class Crawls(Table):
                 connection.execute(statement("job_log_add"), line)
 
     def record_attempt(self, job_id: str, position: int, attempts: int, reason: str) -> None:
-        """Record a failed attempt that will be retried."""
         self._rows("page_attempted", {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason})
 
     def record_links(
@@ -226,7 +223,6 @@ class Crawls(Table):
             self._insert(connection, job_id, pages)
 
     def settle(self, job_id: str, position: int, outcome: str, reason: str | None) -> None:
-        """Record the outcome of a page."""
         self._rows("page_settled", {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason})
 
     def settle_with_note(self, job_id: str, position: int, outcome: str, note: str) -> None:
@@ -260,7 +256,6 @@ class Crawls(Table):
         return set(self._column("crawl_keys", {"source_id": source_id}))
 
     def count_documents(self, source_id: str) -> int:
-        """Return the number of a source's documents."""
         return int(self._value("crawl_documents", {"source_id": source_id}))
 
     def list_without_row(self, job_id: str) -> list[tuple[str, str | None]]:
@@ -276,7 +271,6 @@ class Crawls(Table):
         return {row["reason"]: row["n"] for row in self._rows("page_reasons", {"job_id": job_id})}
 
     def retry_failed(self, job_id: str) -> int:
-        """Requeue the failed pages; return their number."""
         return len(self._rows("pages_retry_failed", {"job_id": job_id}))
 
     def set_boilerplate(self, job_id: str, boilerplate: Iterable[int]) -> None:

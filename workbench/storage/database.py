@@ -27,7 +27,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, StatementRejected, StorageError
+from workbench.errors import Conflict, NotFound, StatementRejected, StorageError
 from workbench.storage.postgres import describe_rejection, last_line, quote_last_line
 
 if TYPE_CHECKING:
@@ -219,7 +219,6 @@ def hold_lock(
     vacuuming.
 
     Args:
-        connection: A dedicated connection.
         number: Expression for the lock's number, with ``key`` as its parameter.
         key: What is locked.
         waits: Whether to wait for the lock.
@@ -241,7 +240,7 @@ Parameters = TypeVar("Parameters")
 
 Query = sql.SQL | sql.Composed
 
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # users get our message instead of its lines
+logging.getLogger("psycopg.pool").propagate = False  # users get our message instead of its lines
 psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before connections copy the adapters
 
 # Sent with every connection, so that all servers behave alike. JIT and parallel workers cost more than they gain at
@@ -359,22 +358,18 @@ class Database:
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
-        with translate_errors(self.url), self._release(pool, self._acquire(pool)) as connection:
-            yield connection
-
-    @contextmanager
-    def _release(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
-        try:
-            with connection:  # ends a transaction with commit or rollback
-                if self._pooled:
-                    execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
-                yield connection
-        finally:  # instead of the pool's reset hook, which hands every return to a thread
-            _return_times[id(connection)] = time.monotonic()
-            pool.putconn(connection)
+        with translate_errors(self.url):
+            connection = self._acquire(pool)
+            try:
+                with connection:  # ends a transaction with commit or rollback
+                    if self._pooled:
+                        execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
+                    yield connection
+            finally:  # instead of the pool's reset hook, which hands every return to a thread
+                _return_times[id(connection)] = time.monotonic()
+                pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
-        """Return a connection of the pool."""
         try:
             return pool.getconn(timeout=POOL_CHECK_AFTER_S)
         except PoolTimeout:
@@ -430,12 +425,17 @@ class Table:
     def _row(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> Row | None:
         return self._database.row(statement(name, index, **parts), values)
 
+    def _get(self, name: str, values: Values, missing: NotFound, **parts: str) -> Row:
+        """Return a statement's first row; raise ``missing`` if it has none."""
+        row = self._row(name, values, **parts)
+        if row is None:
+            raise missing
+        return row
+
     def _column(self, name: str, values: Values = ()) -> list[Any]:
-        """Return the only column of a statement's rows."""
         return [next(iter(row.values())) for row in self._rows(name, values)]
 
     def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
-        """Return the only column of a statement's first row; None if it has no row."""
         return next(iter(self._column(name, values)), None)
 
 

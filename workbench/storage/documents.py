@@ -50,7 +50,6 @@ class DocumentFacts(Table):
         return {row["source_id"]: _place(row) for row in self._rows("source_places", {"ids": sorted(set(source_ids))})}
 
     def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
-        """Return the number of words of documents, by id."""
         rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
         return {row["id"]: int(row["words"]) for row in rows}
 
@@ -131,22 +130,14 @@ class Documents(Table):
             document_type: Only documents of this type.
             contains: Part of a title, or the beginning of an id.
             named: Words that must all be in the title, path or URL.
-            limit: Maximum number.
             offset: Number of documents to skip.
         """
         parameters = _conditions(source_id, document_type, contains, named)
         return [Document(**row) for row in self._rows("document_list", parameters | {"limit": limit, "offset": offset})]
 
-    def count(
-        self,
-        *,
-        source_id: str | None = None,
-        document_type: str | None = None,
-        contains: str | None = None,
-        named: str | None = None,
-    ) -> int:
-        """Return the number of documents that ``list`` would return without a limit."""
-        return int(self._value("document_count", _conditions(source_id, document_type, contains, named)))
+    def count(self, **conditions: str | None) -> int:
+        """Return the number of documents that ``list`` would return with the same conditions, without a limit."""
+        return int(self._value("document_count", _conditions(**conditions)))
 
     def get(self, document_id: str) -> Document:
         """Return a document with its text.
@@ -163,10 +154,9 @@ class Documents(Table):
         Raises:
             NotFound: There is no such document.
         """
-        row = self._row("document_get", {"id": document_id})
-        if row is None:
-            raise NotFound("document", document_id, _HINT)
-        return DocumentRecord(**row)
+        return DocumentRecord(
+            **self._get("document_get", {"id": document_id}, NotFound("document", document_id, _HINT))
+        )
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
         """Return (name, media type, bytes) of the original, or None if it was not kept."""
@@ -187,7 +177,6 @@ class Documents(Table):
         return {row["key"]: KnownDocument(row["id"], row["content_hash"], row["indexed_hash"]) for row in rows}
 
     def with_content(self, source_id: str, content_hash: str) -> str | None:
-        """Return the id of a source's document with the same content, or None."""
         return self._value("document_by_hash", {"source_id": source_id, "content_hash": content_hash})
 
     def at(self, url: str) -> str:
@@ -205,7 +194,6 @@ class Documents(Table):
         return rows[0]["id"]
 
     def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
-        """Return the ids of documents whose current version is not in an index."""
         return self._column("documents_missing_from_index", {"index": index, "dataset": dataset})
 
     def sizes(self, ids: Sequence[str]) -> dict[str, int]:
@@ -227,23 +215,11 @@ class Documents(Table):
         Returns:
             (id, whether it is new, whether this version was already stored).
         """
-        values = {
-            "id": new_id("document"),
-            "source_id": document.source_id,
-            "key": document.key,
-            "title": document.title,
-            "path": document.path,
-            "url": document.url,
-            "document_type": document.document_type,
-            "content_hash": document.content_hash,
-            "text": document.text,
-            "language": document.language,
-            "document_date": document.document_date,
-        }
-        values = clean_parameters(values) | {
-            "metadata": bind_json(document.metadata),
-            "pages": Jsonb(list(document.pages)),
-        }
+        names = (
+            name for name in NewDocument.__dataclass_fields__ if name not in ("metadata", "pages", "scans", "file")
+        )
+        values = clean_parameters({name: getattr(document, name) for name in names}) | {"id": new_id("document")}
+        values |= {"metadata": bind_json(document.metadata), "pages": Jsonb(list(document.pages))}
         row = fetch_one(connection.execute(statement("document_upsert"), values))
         if document.file is not None:
             name, media_type, data = document.file
@@ -280,7 +256,6 @@ class Documents(Table):
         return self.get(document_id)
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
-        """Return the distinct languages of documents."""
         return self._column("languages_of_documents", {"ids": list(document_ids)})
 
     def set_language(self, source_id: str, language: str) -> int:
@@ -321,23 +296,20 @@ class Documents(Table):
         return len(rows)
 
     def delete(self, document_ids: Sequence[str]) -> None:
-        """Delete documents with their passages in all indexes."""
         with self._database.transaction() as connection:
             connection.execute(statement("index_turn"), {"name": None})
             connection.execute(statement("document_delete"), {"ids": list(document_ids)})
 
 
 def _conditions(
-    source_id: str | None, document_type: str | None, contains: str | None, named: str | None
+    source_id: str | None = None,
+    document_type: str | None = None,
+    contains: str | None = None,
+    named: str | None = None,
 ) -> dict[str, object]:
-    words = " ".join((named or "").replace("\x00", " ").split())
-    conditions: dict[str, object] = {
-        "source_id": source_id,
-        "document_type": document_type,
-        "contains": contains,
-        "named": words or None,
-    }
-    return conditions | {"apart": list(APART_TYPES)}
+    words = " ".join((named or "").replace("\x00", " ").split()) or None
+    conditions = {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words}
+    return {**conditions, "apart": list(APART_TYPES)}
 
 
 # Document names, which are recognised in questions
@@ -345,8 +317,6 @@ def _conditions(
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """The names of a document."""
-
     id: str
     title: str
     file: str = ""  # file name as words; "" for a URL
@@ -359,7 +329,6 @@ def fetch_document_names(connection: Connection, index: str) -> list[DocumentNam
 
 
 def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
-    """Return the ids of an index's documents that are in a scope."""
     if scope.is_empty:
         return frozenset()
     parameters = {"index": index, **scope_parameters(scope)}

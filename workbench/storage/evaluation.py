@@ -27,10 +27,8 @@ class TestSetTables(Table):
         Raises:
             NotFound: There is no such test set.
         """
-        row = self._row("dataset_list", {"key": key})
-        if row is None:
-            raise NotFound("test set", key, "List the test sets to see the valid ids and titles.")
-        return row
+        missing = NotFound("test set", key, "List the test sets to see the valid ids and titles.")
+        return self._get("dataset_list", {"key": key}, missing)
 
     def create(
         self, title: str, description: str, source_id: str | None, corpus_hash: str, scope: JsonObject | None = None
@@ -38,8 +36,6 @@ class TestSetTables(Table):
         """Create an empty test set.
 
         Args:
-            title: Its title.
-            description: Its description.
             source_id: Source of its own corpus; None if it covers the user's documents.
             corpus_hash: Hash of that corpus.
             scope: The part of the user's documents that it measures, as written by ``MeasuredScope.to_stored``.
@@ -67,7 +63,6 @@ class TestSetTables(Table):
         self._rows("dataset_corpus", {"id": test_set_id, "source_id": source_id, "corpus_hash": corpus_hash})
 
     def delete(self, test_set_id: str) -> None:
-        """Delete a test set with its history and its experiments."""
         self._rows("dataset_delete", {"id": test_set_id})
 
     def edit(
@@ -105,7 +100,6 @@ class TestSetTables(Table):
         return version
 
     def questions(self, test_set_id: str, version: int) -> list[Row]:
-        """Return the questions of one version."""
         return self._rows("question_list", {"dataset_id": test_set_id, "version": version})
 
     def judgments(self, test_set_id: str, version: int) -> list[Row]:
@@ -164,17 +158,13 @@ class RunTables(Table):
         Raises:
             NotFound: There is no such run.
         """
-        row = self._row("run_get", {"id": run_id})
-        if row is None:
-            raise NotFound("run", run_id)
-        return row
+        return self._get("run_get", {"id": run_id}, NotFound("run", run_id))
 
     def set_status(self, run_id: str, status: str, error: str | None = None) -> None:
         """Mark a run as running, done or failed."""
         self._rows("run_status", {"id": run_id, "status": status, "error": error})
 
     def delete(self, run_id: str) -> None:
-        """Delete a run and its answers."""
         self._rows("run_delete", {"id": run_id})
 
     def forget_unused(self, run_ids: Sequence[str]) -> None:
@@ -196,7 +186,6 @@ class RunTables(Table):
         self._rows("run_complete", {"id": run_id})
 
     def list_answered(self, run_id: str) -> set[str]:
-        """Return the ids of the questions that a run has answered."""
         return set(self._column("answer_questions", {"run_id": run_id}))
 
     def answers(self, run_id: str) -> list[Row]:
@@ -205,8 +194,6 @@ class RunTables(Table):
 
 
 class ExperimentTables(Table):
-    """The tables ``experiments`` and ``experiment_runs``."""
-
     def create(self, experiment: JsonObject) -> Row:
         """Create an experiment without runs; ``id`` is optional."""
         experiment_id = str(experiment.get("id") or new_id("experiment"))
@@ -219,13 +206,10 @@ class ExperimentTables(Table):
         Raises:
             NotFound: There is no such experiment.
         """
-        row = self._row("experiment_list", {"id": experiment_id, "dataset_id": None})
-        if row is None:
-            raise NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
-        return row
+        missing = NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
+        return self._get("experiment_list", {"id": experiment_id, "dataset_id": None}, missing)
 
     def list(self, test_set_id: str | None = None) -> list[Row]:
-        """Return experiments, newest first."""
         return self._rows("experiment_list", {"id": None, "dataset_id": test_set_id})
 
     def set_status(self, experiment_id: str, status: str, message: str = "") -> None:
@@ -237,7 +221,6 @@ class ExperimentTables(Table):
         self._rows("experiment_cells", {"id": experiment_id, "cells": Jsonb(list(cells))})
 
     def winners(self) -> dict[str, JsonObject]:
-        """Return the stored winners of finished experiments, by experiment id."""
         return {row["id"]: row["winner"] for row in self._rows("experiment_winners")}
 
     def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
@@ -245,11 +228,9 @@ class ExperimentTables(Table):
         self._rows("experiment_keep_winner", {"id": experiment_id, "winner": Jsonb(winner)})
 
     def delete(self, experiment_id: str) -> None:
-        """Delete an experiment; its runs are kept for others."""
         self._rows("experiment_delete", {"id": experiment_id})
 
     def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, object]) -> None:
-        """Add a run at its position in the matrix."""
         values = {"experiment_id": experiment_id, "position": position, "run_id": run_id, "label": label}
         self._rows("experiment_add_run", values | {"extra": Jsonb(dict(extra))})
 

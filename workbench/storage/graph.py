@@ -124,7 +124,6 @@ def _ensure_recall(database: Database, index: str, state: GraphState | None, pas
 
 
 def _build(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> None:
-    """Build a graph next to the old one, if there is one, and replace it."""
     text = f"building the graph of {passages:,} passages (m {shape.m}, ef_construction {shape.ef_construction})"
     say(text)
     with mark_slow_step(), database.transaction() as connection, _watch_build(database, connection, text, say):
@@ -136,7 +135,6 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
 
 @contextmanager
 def _watch_build(database: Database, connection: Connection, text: str, say: Say) -> Generator[None]:
-    """Report the percentage of the table that a build on a connection has read."""
     ended, values = threading.Event(), {"pid": connection.info.backend_pid}
 
     def watch() -> None:

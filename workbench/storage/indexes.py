@@ -25,8 +25,6 @@ def check_index_name(name: str) -> None:
 
 
 class Indexes(Table):
-    """The table ``indexes`` and the tables of each index."""
-
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return the user's indexes, or those of one evaluation corpus, with their counts."""
         rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING_PARAMETERS})
@@ -133,7 +131,6 @@ class Indexes(Table):
         self._rows("index_add_notes", {"name": name, "notes": Jsonb(list(notes))})
 
     def set_nearness(self, name: str, nearness: Mapping[str, float]) -> None:
-        """Store the cosines that count as evidence."""
         self._rows("index_nearness", {"name": name, "nearness": Jsonb(dict(nearness))})
 
     def count_flagged(self, name: str) -> tuple[int, int]:
@@ -142,11 +139,9 @@ class Indexes(Table):
         return (int(row["no_span"]), int(row["cut_off"])) if row else (0, 0)
 
     def component_results(self, keys: Sequence[bytes]) -> dict[bytes, JsonValue]:
-        """Return stored results of transformations by key."""
         return {bytes(row["key"]): row["nodes"] for row in self._rows("component_results", {"keys": list(keys)})}
 
     def keep_component_results(self, results: Mapping[bytes, JsonValue]) -> None:
-        """Store results of transformations."""
         values = {"keys": list(results), "nodes": [Jsonb(nodes) for nodes in results.values()]}
         self._rows("component_results_insert", values)
 
@@ -192,11 +187,9 @@ class Indexes(Table):
             connection.execute(statement("index_delete"), {"name": name})
 
     def of_dataset(self, dataset: str) -> list[str]:
-        """Return the names of the indexes of an evaluation corpus."""
         return self._column("index_names_of_dataset", {"dataset": dataset})
 
     def of_model(self, model: str) -> list[str]:
-        """Return the names of the indexes of an embedding model."""
         return self._column("index_names_of_model", {"model": model})
 
     def take_turn(self, connection: Connection, index: str) -> None:

@@ -62,8 +62,6 @@ class EmbeddingPartState:
 
 
 class EmbeddingParts(Table):
-    """The table ``embedding_parts``."""
-
     def publish(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
         """Offer texts to all workers for embedding; returns the part's id, or None if the job is gone."""
         data = json.dumps(list(texts)).encode()
@@ -72,7 +70,6 @@ class EmbeddingParts(Table):
         return None if row is None else int(row["id"])
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
-        """Take over the parts of dead owners that start with one of these texts."""
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
         rows = self._rows("embedding_parts_adopt", values, gone="embedding_owner_gone")
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
@@ -90,7 +87,6 @@ class EmbeddingParts(Table):
         self._rows("embedding_part_done", values)
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Release the parts that a holder has."""
         self._rows("embedding_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def fetch_states(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
@@ -118,52 +114,45 @@ def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(statement("embedding_parts_drop"), {"ids": list(ids)})
 
 
+@dataclass(frozen=True)
 class EmbeddingLease:
     """The embedding parts of one job, as offered and taken by one holder; its process holds a lock of the same name."""
 
-    def __init__(
-        self,
-        parts: EmbeddingParts,
-        job_id: str,
-        holder: str,
-        *,
-        invite: Callable[[], None],
-        is_wanted_elsewhere: Callable[[], bool],
-    ) -> None:
-        """Set ``invite`` and ``is_wanted_elsewhere``; see ``PartsLease``."""
-        self.parts, self._job_id, self._holder = parts, job_id, holder
-        self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
+    parts: EmbeddingParts
+    job_id: str
+    holder: str
+    invite: Callable[[], None]  # asks another worker to help
+    is_wanted_elsewhere: Callable[[], bool]  # whether a helper should take no more parts
 
     def publish(self, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
         """Offer texts to all workers including this one; returns the part's id, or None if the job is gone."""
-        part_id = self.parts.publish(self._job_id, self._holder, model, hashes, texts)
-        self._invite()
+        part_id = self.parts.publish(self.job_id, self.holder, model, hashes, texts)
+        self.invite()
         return part_id
 
     def adopt(self, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         """Take over the parts with these texts that a dead owner left behind."""
-        return self.parts.adopt(self._job_id, self._holder, model, hashes) if hashes else []
+        return self.parts.adopt(self.job_id, self.holder, model, hashes) if hashes else []
 
     def take(self, model: str | None = None) -> EmbeddingPart | None:
         """Take the next part: for one model, or as a helper for any model unless this worker is wanted elsewhere."""
-        if model is None and self._is_wanted_elsewhere():
+        if model is None and self.is_wanted_elsewhere():
             return None
-        part = self.parts.take(self._job_id, self._holder, model)
+        part = self.parts.take(self.job_id, self.holder, model)
         if part is not None and self.tally().waiting:
-            self._invite()
+            self.invite()
         return part
 
     def done(self, part: EmbeddingPart, vectors: NDArray[np.float32], token_bits: Sequence[bytes] | None) -> None:
-        """Store a part's vectors."""
-        self.parts.done(part.id, self._holder, vectors, token_bits)
+        self.parts.done(part.id, self.holder, vectors, token_bits)
 
     def tally(self) -> EmbeddingTally:
         """Count the job's passages that are being embedded."""
-        return self.parts.tally(self._job_id)
+        return self.parts.tally(self.job_id)
 
     def give_back(self) -> None:
         """Release the parts that this holder still has."""
-        self.parts.give_back(self._job_id, self._holder)
+        self.parts.give_back(self.job_id, self.holder)
 
 
 # Files of an ingest job: uploads that wait for a worker, and the outcome of every file
@@ -175,8 +164,6 @@ SETTLED_STATES = ("added", "changed", "unchanged", "failed")
 
 @dataclass(frozen=True, slots=True)
 class JobFile(Value):
-    """A file of a job."""
-
     position: int
     name: str
     size: int  # bytes
@@ -196,12 +183,10 @@ class FileTally(Value):
 
     @property
     def total(self) -> int:
-        """Total number of files."""
         return sum(self.files.values())
 
     @property
     def settled_files(self) -> int:
-        """Number of files with an outcome."""
         return sum(self.files.get(state, 0) for state in SETTLED_STATES)
 
 
@@ -209,8 +194,6 @@ MAX_FILES_LISTED = 200  # of a job, listed by default
 
 
 class JobFiles(Table):
-    """The table ``job_files``."""
-
     def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Store uploads, in the transaction that creates their job."""
         for position, (name, data) in enumerate(files):
@@ -237,10 +220,8 @@ class JobFiles(Table):
         Raises:
             NotFound: There is no such upload.
         """
-        row = self._row("job_file_bytes", {"job_id": job_id, "position": position})
-        if row is None:
-            raise NotFound("upload", f"{job_id}/{position}")
-        return bytes(row["bytes"])
+        missing = NotFound("upload", f"{job_id}/{position}")
+        return bytes(self._get("job_file_bytes", {"job_id": job_id, "position": position}, missing)["bytes"])
 
     def wait(self, job_id: str) -> None:
         """Set the files of a worker that is gone back to waiting."""
@@ -267,7 +248,6 @@ class JobFiles(Table):
         return [JobFile(**row) for row in self._rows("job_files_list", {"job_id": job_id, "limit": limit})]
 
     def tally(self, job_id: str) -> FileTally:
-        """Count a job's files."""
         rows = self._rows("job_files_tally", {"job_id": job_id})
         whole = sum(row["weight"] for row in rows) or 1.0
         return FileTally(
@@ -287,8 +267,6 @@ class PartLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part that a worker has taken."""
-
     position: int
     content: JsonValue  # names its documents, files or questions
     items: int  # their number
@@ -321,8 +299,6 @@ class PartsTally:
 
 
 class JobParts(Table):
-    """The table ``job_parts``."""
-
     def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
         """Store a job's parts (content, items) in the order in which to take them.
 
@@ -339,7 +315,6 @@ class JobParts(Table):
         self._rows("job_parts_plan_index", values, missing=missing)
 
     def are_planned(self, job_id: str) -> bool:
-        """Return whether a job has parts."""
         return bool(self._value("job_parts_planned", {"job_id": job_id}))
 
     def is_invited(self, lock: str) -> bool:
@@ -372,60 +347,36 @@ class JobParts(Table):
             raise PartLost(f"{job_id}/{position}")
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Release the parts that a holder has."""
         self._rows("job_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def tally(self, job_id: str) -> PartsTally:
-        """Count a job's parts."""
         counts = statement("job_parts_tally", gone="job_part_gone")
         return PartsTally(**self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS}) or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:
-        """Return the finished parts with their results."""
         rows = self._rows("job_parts_results", {"job_id": job_id})
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
 
+@dataclass
 class PartsLease:
     """The parts of one job as taken by one holder: the worker that runs the job, or a helper.
 
-    It is used while its process holds a lock named ``holder`` (``Jobs.hold``).
+    It is used while its process holds a lock of the holder's name (``Jobs.hold``).
     """
 
-    def __init__(
-        self,
-        parts: JobParts,
-        job_id: str,
-        holder: str,
-        *,
-        leads: bool,
-        invite: Callable[[], None],
-        is_wanted_elsewhere: Callable[[], bool],
-        embedding: EmbeddingLease,
-    ) -> None:
-        """Configure the holder.
-
-        Args:
-            parts: The table of parts.
-            job_id: Id of the job.
-            holder: Name of the lock.
-            leads: True for the worker that runs the job, which waits until every part is done.
-            invite: Asks another worker to help.
-            is_wanted_elsewhere: Returns whether a helper should take no more parts.
-            embedding: The same holder's embedding parts, for sharing a large part.
-        """
-        self.embedding = embedding
-        self._parts, self._job_id, self._holder, self.leads = parts, job_id, holder, leads
-        self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
-        self.done_here = 0
+    parts: JobParts
+    leads: bool  # true for the worker that runs the job, which waits until every part is done
+    embedding: EmbeddingLease  # the same holder's embedding parts, for sharing a large part
+    done_here: int = 0
 
     def take(self) -> Part | None:
         """Take the next part; None if there is none for this holder now."""
-        if not self.leads and self._is_wanted_elsewhere():
+        if not self.leads and self.embedding.is_wanted_elsewhere():
             return None
-        part = self._parts.take(self._job_id, self._holder)
+        part = self.parts.take(self.embedding.job_id, self.embedding.holder)
         if part is not None and self.tally().waiting:
-            self._invite()
+            self.embedding.invite()
         return part
 
     def all_taken(self) -> Iterator[Part | None]:
@@ -454,17 +405,15 @@ class PartsLease:
         Raises:
             PartLost: Another worker holds the part.
         """
-        self._parts.done(connection, self._job_id, part.position, self._holder, result or {})
+        self.parts.done(connection, self.embedding.job_id, part.position, self.embedding.holder, result or {})
         self.done_here += 1
 
     def tally(self) -> PartsTally:
-        """Count the job's parts."""
-        return self._parts.tally(self._job_id)
+        return self.parts.tally(self.embedding.job_id)
 
     def results(self) -> list[tuple[Part, JsonObject]]:
-        """Return the finished parts with their results."""
-        return self._parts.results(self._job_id)
+        return self.parts.results(self.embedding.job_id)
 
     def give_back(self) -> None:
         """Release the parts that this holder still has."""
-        self._parts.give_back(self._job_id, self._holder)
+        self.parts.give_back(self.embedding.job_id, self.embedding.holder)

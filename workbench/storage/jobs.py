@@ -66,12 +66,6 @@ class Queue:
     def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
         """Ask a worker to take parts of a job, in the caller's transaction.
 
-        Args:
-            connection: The caller's transaction.
-            job_id: Id of the job.
-            kind: Its kind.
-            seconds: Delay.
-
         Raises:
             AlreadyInvited: An invitation waits; the transaction must be rolled back.
         """
@@ -96,7 +90,6 @@ class Queue:
         """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``.
 
         Args:
-            run: Runs a job.
             join: Takes parts of a job; it is never queued again.
             retry_on: Exception of ``run`` that puts the job back into the queue.
             pooled: Whether there is a pooler; see ``is_pooled``.
@@ -130,7 +123,6 @@ class Queue:
 
 
 def name_queues(kinds: Iterable[str]) -> list[str]:
-    """Return the queues for these kinds of jobs."""
     return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
 
 
@@ -192,8 +184,6 @@ class Job(Value):
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Value):
-    """A line of a job's log."""
-
     id: int
     at: datetime
     level: str
@@ -306,10 +296,7 @@ class Jobs(Table):
         Raises:
             NotFound: There is no such job.
         """
-        row = self._row("job_get", {"id": job_id}, standing="job_standing")
-        if row is None:
-            raise NotFound("job", job_id, _HINT)
-        return parse_job(row)
+        return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT), standing="job_standing"))
 
     def list(
         self,
@@ -320,7 +307,6 @@ class Jobs(Table):
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Job]:
-        """Return jobs, newest first."""
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
         return [parse_job(row) for row in self._rows("job_list", parameters, standing="job_standing")]
 
@@ -351,7 +337,6 @@ class Jobs(Table):
                 self._queue.invite(connection, job_id, kind, seconds)
 
     def any_part_waits(self, job_id: str) -> bool:
-        """Return whether a part or an embedding part of a job is waiting for a worker."""
         return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)
 
     def any_waiting(self) -> bool:
@@ -384,11 +369,9 @@ class Jobs(Table):
         return None if row is None else parse_job(row)
 
     def fills(self, job_id: str, source_id: str) -> None:
-        """Record the source that a job fills."""
         self._rows("job_source", {"id": job_id, "source_id": source_id})
 
     def progress(self, job_id: str, progress: Progress) -> None:
-        """Record progress of a job."""
         values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
         values |= {"part": progress.part, "seconds_left": progress.seconds_left, "share": progress.share}
         self._rows("job_progress", values)
@@ -406,7 +389,6 @@ class Jobs(Table):
         error: str | None = None,
         result: Mapping[str, JsonValue] | None = None,
     ) -> None:
-        """Record the outcome of a job."""
         values = clean_parameters({"id": job_id, "status": status, "message": message, "error": error})
         self._rows("job_finish", values | {"result": Jsonb(clean_parameters(dict(result or {})))})
 
@@ -420,7 +402,6 @@ class Jobs(Table):
         return None if row is None else str(row["status"])
 
     def cancel_requested(self, job_id: str) -> bool:
-        """Return whether a job was cancelled or deleted."""
         return bool(self._value("job_cancel_requested", {"id": job_id}))
 
     def delete(self, job_id: str) -> None:
@@ -428,7 +409,6 @@ class Jobs(Table):
         self._rows("job_delete", {"id": job_id})
 
     def log(self, job_id: str, message: str, level: str = "info") -> None:
-        """Add a line to a job's log."""
         self._rows("job_log_add", {"job_id": job_id, "level": level, "message": message})
 
     def log_lines(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
@@ -473,8 +453,8 @@ def migrate_queue(connection: psycopg.Connection) -> None:
         )
         noted = {row[0] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
         missing = [name for name in _steps() if name not in noted]
-        bodies = [_whole_schema()] if fresh else [_step(name) for name in missing]
-        for body in bodies:
+        for file in ["schema.sql"] if fresh else [f"migrations/{name}" for name in missing]:
+            body = (_folder() / file).read_text(encoding="utf-8")
             connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
         for name in missing:
             connection.execute("INSERT INTO queue_migrations (name) VALUES (%s)", (name,))
@@ -482,14 +462,6 @@ def migrate_queue(connection: psycopg.Connection) -> None:
 
 def _steps() -> list[str]:
     return sorted(file.name for file in (_folder() / "migrations").iterdir() if file.name.endswith(".sql"))
-
-
-def _step(name: str) -> str:
-    return (_folder() / "migrations" / name).read_text(encoding="utf-8")
-
-
-def _whole_schema() -> str:
-    return (_folder() / "schema.sql").read_text(encoding="utf-8")
 
 
 def _folder() -> Path:
@@ -537,8 +509,6 @@ class JobLoad(Value):
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
-    """The current workload."""
-
     workers: int  # that are alive, on any machine
     queued: int
     running: int
@@ -551,7 +521,6 @@ class Workload(Value):
 
     @property
     def sentence(self) -> str:
-        """The workload as a sentence."""
         if not (self.queued or self.running or self.workers):
             return "No job is queued or running, and no worker is needed."
         stalled = f", {len(self.stalled)} stalled" if self.stalled else ""
@@ -569,13 +538,9 @@ def fetch_workload(database: Database) -> Workload:
     """
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
     rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
-    return Workload(**counts, jobs=tuple(_load(row) for row in rows))
-
-
-def _load(row: Row) -> JobLoad:
-    job = parse_job(row)
-    return JobLoad(
-        id=job.id, kind=job.kind, title=job.title, status=job.status, done=job.done, total=job.total,
-        message=job.message, worker=job.worker, seconds_left=job.seconds_left, share=job.share, stalled=job.stalled,
-        parts=row["parts"], parts_done=row["parts_done"], hands=row["hands"],
-    )  # fmt: skip
+    loads: list[JobLoad] = []
+    for row in rows:
+        job = parse_job(row)
+        values: Row = {**row, "seconds_left": job.seconds_left, "share": job.share, "stalled": job.stalled}
+        loads.append(JobLoad(**{each.name: values[each.name] for each in fields(JobLoad)}))
+    return Workload(**counts, jobs=tuple(loads))

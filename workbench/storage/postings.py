@@ -7,7 +7,7 @@ They are stored in blocks of up to 128, so that a question's terms are read in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ MAX_IDS_PER_PASSAGE = 1000
 
 
 def fetch_term_postings(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
-    """Return all postings of given terms by term id; terms without postings are omitted."""
     return _read(connection, index, "postings_of_terms", {"term_ids": bind_integers(terms)})
 
 
@@ -58,7 +57,6 @@ def split_runs(ids: Ids) -> list[tuple[int, int]]:
 
 
 def select_postings(postings: Postings, ids: Ids) -> Postings:
-    """Return the postings of the passages ``ids``, which are sorted."""
     passages = postings["passage"].astype(np.int64)
     laid_out = len(ids) and ids[-1] - ids[0] <= MAX_IDS_PER_PASSAGE * len(ids)
     return postings[np.isin(passages, ids, kind="table" if laid_out else None)]
@@ -104,7 +102,6 @@ class ScoredPassages:
         return {key: scores[place] for place, key in enumerate(ids) if self.ids[places[place]] == key}
 
     def above(self, score: float) -> ScoredPassages:
-        """Return the passages with at least this score."""
         kept = self.scores >= score
         return ScoredPassages(self.ids[kept], self.scores[kept])
 
@@ -121,14 +118,13 @@ class ScoredPassages:
 
 
 @dataclass(frozen=True, slots=True)
-class TermRanking:
-    """The ``best`` passages with their scores, best first, and all scores if all postings were read."""
+class LegRanking:
+    """The passages that a leg retrieves."""
 
-    best: dict[int, float]
-    known: ScoredPassages | None = None
-
-
-EMPTY_RANKING = TermRanking({}, ScoredPassages(np.empty(0, np.int64), np.empty(0)))
+    scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
+    others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
+    known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
+    documents: dict[int, str] = field(default_factory=dict[int, str])  # of the passages, if the leg reads them
 
 
 def rank_everything(
@@ -138,7 +134,7 @@ def rank_everything(
     limit: int,
     at_once: int = MAX_POSTINGS_AT_ONCE,
     within: Ids | None = None,
-) -> TermRanking:
+) -> LegRanking:
     """Return the ``limit`` best passages with their scores, restricted to ``within`` if given.
 
     If there are at most ``at_once`` postings, all are read. Otherwise MaxScore (Turtle & Flood, "Query evaluation:
@@ -146,41 +142,44 @@ def rank_everything(
     remaining ones together cannot reach the best scores so far; the rest are looked up only for passages that can still
     reach them.
     """
-    rest = list(sort_by_weight(terms))
-    first = _take_terms_within(at_once, rest, terms)
-    found, rest = score_postings(_fetch_all(connection, index, first, terms, within), terms), rest[len(first) :]
+    rest, counts = list(sort_by_weight(terms)), terms.postings
+    together = np.cumsum([counts[term] for term in rest])
+    first = rest[: max(1, int(np.searchsorted(together, at_once, side="right")))]
+    found, rest = score_postings(_fetch_all(connection, index, first, terms.entries, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
         at_most = sum(terms.weight(term) for term in rest)
         hopeful = found.above(bar - at_most)
-        if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < _count(rest, terms):
+        if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < sum(counts[term] for term in rest):
             hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
-            return TermRanking(hopeful.best(limit))
-        found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms, within), terms), rest[1:]
-    return TermRanking(found.best(limit), found)
+            return LegRanking(hopeful.best(limit))
+        found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms.entries, within), terms), rest[1:]
+    return LegRanking(found.best(limit), known=found)
 
 
 def rank_listed(
     connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = MAX_POSTINGS_AT_ONCE
-) -> TermRanking:
+) -> LegRanking:
     """Return the ``limit`` best of the given passages (sorted ids) with their scores.
 
     If the passages form few runs, they are looked up; otherwise postings are skipped as in ``rank_everything``.
     """
-    if _in_few_runs(ids, terms):
+    if _in_few_runs(ids, terms.postings):
         found = score_postings(fetch_passage_postings(connection, index, terms.ids, ids), terms)
-        return TermRanking(found.best(limit), found)
+        return LegRanking(found.best(limit), known=found)
     return rank_everything(connection, index, terms, limit, at_once, within=ids)
 
 
 def score_passages(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
     """Return the scores of given passages; those without any of the terms are omitted."""
-    found = score_postings(_fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))), terms)
+    found = score_postings(
+        fetch_listed_postings(connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries),
+        terms,
+    )
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
 def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
-    """Return the passages of the postings with their BM25 scores."""
     return _sum_scores(*_list_contributions(postings, terms))
 
 
@@ -191,43 +190,40 @@ def compute_contributions(postings: Postings, terms: TermWeights, term: int) -> 
 
 
 def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
-    """Return the ids of the terms, highest weight first."""
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
-def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    """Return the postings of given passages: looked up if they form few runs, otherwise selected from all."""
-    if not terms.entries.keys() >= set(terms.ids) and _in_few_runs(ids, terms):
-        return fetch_passage_postings(connection, index, terms.ids, ids)
-    return _fetch_all(connection, index, terms.ids, terms, ids)
+def fetch_listed_postings(
+    connection: Connection, index: str, counts: Mapping[int, int], ids: Ids, entries: Mapping[int, bytes]
+) -> dict[int, Postings]:
+    """Return the postings of given passages by term id: looked up if they form few runs, otherwise selected from all.
+
+    Args:
+        counts: The number of postings of each term, by id.
+        ids: The passages, sorted.
+        entries: Postings that have been read, by term id.
+    """
+    if not entries.keys() >= counts.keys() and _in_few_runs(ids, counts):
+        return fetch_passage_postings(connection, index, list(counts), ids)
+    return _fetch_all(connection, index, list(counts), entries, ids)
 
 
-def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
+def _in_few_runs(ids: Ids, counts: Mapping[int, int]) -> bool:
     """Return whether looking up passages run by run is cheaper than reading all postings of the terms."""
-    return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(terms.ids) < _count(terms.ids, terms)
+    return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(counts) < sum(counts.values())
 
 
 def _fetch_all(
-    connection: Connection, index: str, ids: Sequence[int], terms: TermWeights, within: Ids | None
+    connection: Connection, index: str, ids: Sequence[int], entries: Mapping[int, bytes], within: Ids | None
 ) -> dict[int, Postings]:
-    """Return all postings of the terms ``ids``, or those of the passages ``within``; ``terms`` may have some."""
-    postings = {term: np.frombuffer(terms.entries[term], POSTING) for term in ids if term in terms.entries}
+    """Return all postings of the terms ``ids``, or those of the passages ``within``; ``entries`` may have some."""
+    postings = {term: np.frombuffer(entries[term], POSTING) for term in ids if term in entries}
     missing = [term for term in ids if term not in postings]
     if missing:
         postings |= fetch_term_postings(connection, index, missing)
     if within is None:
         return postings
     return {term: select_postings(of_term, within) for term, of_term in postings.items()}
-
-
-def _take_terms_within(postings: int, ordered: Sequence[int], terms: TermWeights) -> Sequence[int]:
-    """Return as many of the first terms as have at most ``postings`` postings in total, but at least one."""
-    together = np.cumsum([terms.count(term) for term in ordered])
-    return ordered[: max(1, int(np.searchsorted(together, postings, side="right")))]
-
-
-def _count(ids: Sequence[int], terms: TermWeights) -> int:
-    return sum(terms.count(term) for term in ids)
 
 
 def _list_contributions(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
@@ -251,7 +247,6 @@ def _sum_scores(ids: Ids, values: TermScores) -> ScoredPassages:
 
 
 def _sum_by_place(places: Ids, values: TermScores) -> TermScores:
-    """Return the sum of the values at each position, added in order."""
     return np.bincount(places, values).astype(np.float64, copy=False)
 
 
@@ -283,7 +278,9 @@ def fetch_matched_terms(
 ) -> dict[int, set[int]]:
     """Return the terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
-    for term, postings in _fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))).items():
+    for term, postings in fetch_listed_postings(
+        connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries
+    ).items():
         for passage in postings["passage"].tolist():
             terms_of.setdefault(passage, set()).add(term)
     return terms_of

@@ -10,10 +10,7 @@ _APART = {"apart": list(APART_TYPES), "families": list(FAMILY_TYPES)}
 
 
 class Projects(Table):
-    """The tables ``projects`` and ``folders``."""
-
     def list(self) -> list[Project]:
-        """Return all projects by title."""
         return [Project(**row) for row in self._rows("project_list", _APART | {"key": None})]
 
     def get(self, key: str) -> Project:
@@ -50,7 +47,6 @@ class Projects(Table):
         return self.get(project.id)
 
     def delete(self, key: str) -> Project:
-        """Delete a project with its folders and sources, and return it."""
         project = self.get(key)
         self._rows("project_delete", {"id": project.id})
         return project

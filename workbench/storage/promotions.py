@@ -22,12 +22,8 @@ class Promotions(Table):
         """Store a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
         values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
-        values |= {
-            "strategy": strategy,
-            "parameters": Jsonb(dict(parameters)),
-            "index": index,
-            "note": clean_parameters(note),
-        }
+        values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters))}
+        values |= {"index": index, "note": clean_parameters(note)}
         if key:
             values[f"{kind}_id"] = key
         with self._database.transaction() as connection:
@@ -50,23 +46,18 @@ class Promotions(Table):
         return self._column("promotion_indexes")
 
     def undo(self, scope_key: str) -> bool:
-        """Undo a scope's newest promotion; False if it has none."""
         return self._row("promotion_undo", {"scope_key": scope_key}) is not None
 
 
 def _promotion(row: Row) -> Promotion:
     title = row.get("scope_title", "")
+    names = ("version", "strategy", "parameters", "note", "promoted_at", "undone_at")
     return Promotion(
         scope=row["scope_key"],
-        version=row["version"],
-        strategy=row["strategy"],
-        parameters=row["parameters"],
         index=row["index_name"],
-        note=row["note"],
         serves=bool(row.get("serves", True)),
         scope_title=f"{row['folder_project']} / {title}" if row.get("folder_project") else title,
-        promoted_at=row["promoted_at"],
-        undone_at=row["undone_at"],
+        **{name: row[name] for name in names},
     )
 
 
@@ -77,7 +68,6 @@ class Rankers(Table):
     """The table ``rankers``, without the built-in ranker."""
 
     def list(self) -> list[Ranker]:
-        """Return all rankers by name."""
         return [_ranker(row) for row in self._rows("ranker_list", {"name": None})]
 
     def get(self, name: str) -> Ranker:
@@ -86,13 +76,10 @@ class Rankers(Table):
         Raises:
             NotFound: There is no such ranker.
         """
-        row = self._row("ranker_list", {"name": clean_parameters(name)})
-        if row is None:
-            raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
-        return _ranker(row)
+        missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
+        return _ranker(self._get("ranker_list", {"name": clean_parameters(name)}, missing))
 
     def add(self, ranker: Ranker) -> bool:
-        """Store a new ranker; False if the name is taken."""
         texts = clean_parameters({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
         values: dict[str, object] = {**texts, "note": clean_parameters(ranker.note)}
         values |= {"version": ranker.version, "questions": ranker.questions}
@@ -100,7 +87,6 @@ class Rankers(Table):
         return self._row("ranker_insert", values) is not None
 
     def list_scopes(self, name: str) -> list[str]:
-        """Return the keys of the scopes in which this ranker is promoted."""
         return self._column("ranker_serving", {"name": name})
 
     def delete(self, name: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.sql import SQL
 
 from workbench.storage.database import Connection, Database, Row, bind_integers, clean_parameters, fetch_one, statement
 from workbench.storage.graph import EXACT_UP_TO
@@ -23,12 +23,11 @@ from workbench.storage.passages import (
     scope_parameters,
 )
 from workbench.storage.postings import (
-    EMPTY_RANKING,
     MAX_POSTINGS_AT_ONCE,
     Ids,
+    LegRanking,
     ScoredPassages,
-    TermRanking,
-    fetch_passage_postings,
+    fetch_listed_postings,
     fetch_term_postings,
     rank_everything,
     rank_listed,
@@ -36,22 +35,8 @@ from workbench.storage.postings import (
 )
 from workbench.types import DocumentSpan, Index, ResolvedScope, Span
 
-DEPTH_FACTOR, DEPTH_GROWTH = (
-    2,
-    4,
-)  # ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
-
-Rows = list[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class LegRanking:
-    """The passages that a leg retrieves."""
-
-    scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
-    others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
-    known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
-    documents: dict[int, str] = field(default_factory=dict[int, str])  # of the passages, if the leg reads them
+# Ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
+DEPTH_FACTOR, DEPTH_GROWTH = 2, 4
 
 
 def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int:
@@ -62,7 +47,6 @@ def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int
 
 
 def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
-    """Return the given documents that are in a scope, whether or not an index contains them."""
     if scope.is_empty or not ids:
         return []
     if scope.is_everything:
@@ -72,7 +56,6 @@ def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str
 
 
 def filter_passages(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
-    """Return the given passages that are in a scope."""
     if scope.is_empty:
         return set()
     parameters = {"ids": bind_integers(ids), **scope_parameters(scope)}
@@ -104,7 +87,21 @@ def nearest(
 
     ``size`` is the result of ``count_scope``. Up to ``EXACT_UP_TO`` every distance is computed.
     """
-    rows = _nearest_rows(connection, index, vector, scope, limit, size, given)
+    if scope.is_empty:
+        return LegRanking({})
+    parameters = {"vector": bind_vector(vector), "limit": limit, "index": index, "given": bind_integers(given)}
+    parameters |= scope_parameters(scope)
+    predicate = choose_scope_predicate(scope)
+
+    def read(nearest: str) -> list[Row]:
+        parts: dict[str, str | int] = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
+        parts |= {"limit": limit} if nearest == "vector_everything" else {}
+        return fetch_rows(connection, index, "nearest_and_given", parameters, **parts)
+
+    by_graph = "vector_everything" if scope.is_everything else "vector_filtered"
+    rows = read("vector_exact" if size <= EXACT_UP_TO else by_graph)
+    if size > EXACT_UP_TO and not scope.is_everything and sum(row["is_near"] for row in rows) < limit:
+        rows = read("vector_exact")  # the graph walk ended outside the scope
     near = sorted((-row["score"], row["id"]) for row in rows if row["is_near"])
     return LegRanking(
         {key: -negated for negated, key in near},
@@ -124,51 +121,10 @@ def rank_by_terms(
 ) -> LegRanking:
     """Return the passages in scope with the highest BM25 scores.
 
-    ``size`` is the result of ``count_scope``; ``at_once`` as in ``best_of_everything``.
+    ``size`` is the result of ``count_scope``; ``at_once`` as in ``rank_everything``.
     """
-    ranking = _best(connection, index, terms, scope, limit, size, at_once)
-    return LegRanking(ranking.best, known=ranking.known)
-
-
-def _nearest_rows(
-    connection: Connection,
-    index: str,
-    vector: NDArray[np.float32],
-    scope: ResolvedScope,
-    limit: int,
-    size: int,
-    given: Collection[int],
-) -> Rows:
-    if scope.is_empty:
-        return []
-    parameters = {"vector": bind_vector(vector), "limit": limit, "index": index, "given": bind_integers(given)}
-    parameters |= scope_parameters(scope)
-    predicate = choose_scope_predicate(scope)
-
-    def read(nearest: str) -> Rows:
-        parts: dict[str, str | int] = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
-        parts |= {"limit": limit} if nearest == "vector_everything" else {}
-        return fetch_rows(connection, index, "nearest_and_given", parameters, **parts)
-
-    if size <= EXACT_UP_TO:
-        return read("vector_exact")
-    rows = read("vector_everything" if scope.is_everything else "vector_filtered")
-    if scope.is_everything or sum(row["is_near"] for row in rows) >= limit:
-        return rows
-    return read("vector_exact")  # the graph walk ended outside the scope
-
-
-def _best(
-    connection: Connection,
-    index: str,
-    terms: TermWeights,
-    scope: ResolvedScope,
-    limit: int,
-    size: int,
-    at_once: int,
-) -> TermRanking:
     if scope.is_empty or not terms.ids:
-        return EMPTY_RANKING
+        return LegRanking({}, known=ScoredPassages(np.empty(0, np.int64), np.empty(0)))
     if scope.is_everything:
         return rank_everything(connection, index, terms, limit, at_once)
     if size <= EXACT_UP_TO:
@@ -179,16 +135,15 @@ def _best(
 
 def _best_of_many(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, limit: int, at_once: int
-) -> TermRanking:
+) -> LegRanking:
     """Rank all passages deep enough to get ``limit`` from a large scope, which is cheaper than listing the scope."""
     depth = DEPTH_FACTOR * limit
     while True:
         ranking = rank_everything(connection, index, terms, depth, at_once)
-        scores = ranking.best
-        inside = filter_passages(connection, index, scope, list(scores))
-        kept = {key: score for key, score in scores.items() if key in inside}
-        if len(kept) >= limit or len(scores) < depth:
-            return TermRanking(dict(islice(kept.items(), limit)), ranking.known)
+        inside = filter_passages(connection, index, scope, list(ranking.scores))
+        kept = {key: score for key, score in ranking.scores.items() if key in inside}
+        if len(kept) >= limit or len(ranking.scores) < depth:
+            return LegRanking(dict(islice(kept.items(), limit)), known=ranking.known)
         depth *= DEPTH_GROWTH
 
 
@@ -200,8 +155,6 @@ SAMPLE_SIZES = (200, 5_000, 10**9)  # passages of a term to check against a larg
 
 @dataclass(frozen=True, slots=True)
 class KnownTerm:
-    """A term of the lexicon."""
-
     term: str
     id: int
     df: int  # passages in scope with the term
@@ -234,11 +187,7 @@ def fetch_query_terms(
     they would be in an index of the scope alone.
 
     Args:
-        connection: A connection.
-        index: The index.
-        query: The question.
-        scope: The scope.
-        size: The result of ``count_scope``, as in ``count_terms``.
+        size: The result of ``count_scope``.
         names: The text in which names of documents are looked for.
         at_once: Number of postings up to which those of the terms are read as well.
         absent: Names with signs that are known to be outside the scope.
@@ -255,13 +204,13 @@ def fetch_query_terms(
     columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages"))
     found = list(zip(*columns, strict=True))
     postings = {key: int(df) for _, key, df, _, _ in found if key is not None}
-    counts = count_terms(connection, index, postings, scope, size)
+    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
+    counts = count_terms(connection, index, postings, scope, size, entries)
     inside = {term for term, key, _, _, _ in found if key in counts}
     outside = [name for name in row["names"] or () if name not in inside]
     if outside:
         absent = [*absent, *outside]
         return fetch_query_terms(connection, index, query, scope, size, names=names, at_once=at_once, absent=absent)
-    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
     terms = tuple(
         QueryTerm(
             term,
@@ -284,7 +233,6 @@ def fetch_lexicon_version(connection: Connection, index: str) -> Version:
 
 
 def fetch_lexicon_terms(connection: Connection, index: str) -> list[str]:
-    """Return all terms that an index has ever had."""
     return list(fetch_one(connection.execute(statement("lexicon_all", index)))["terms"])
 
 
@@ -305,11 +253,8 @@ def fetch_known_terms(
 
 def fetch_variant_terms(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
     """Return the lexicon's terms for any of a word's spellings."""
-    query, values = (
-        statement("terms_of_variants", index),
-        {"index": index, "variants": clean_parameters(" ".join(variants))},
-    )
-    return {row["term"] for row in connection.execute(query, values).fetchall()}
+    values = {"index": index, "variants": clean_parameters(" ".join(variants))}
+    return {row["term"] for row in connection.execute(statement("terms_of_variants", index), values).fetchall()}
 
 
 def fetch_word_terms(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
@@ -328,16 +273,19 @@ def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, 
 
 
 def count_terms(
-    connection: Connection, index: str, terms: Mapping[int, int], scope: ResolvedScope, size: int
+    connection: Connection,
+    index: str,
+    terms: Mapping[int, int],
+    scope: ResolvedScope,
+    size: int,
+    entries: Mapping[int, bytes] = MappingProxyType({}),
 ) -> dict[int, int]:
     """Return how many passages in a scope have each of the given terms, by id; missing terms are omitted.
 
     Args:
-        connection: A connection.
-        index: The index.
         terms: Number of passages of the whole index by term id.
-        scope: The scope.
         size: The result of ``count_scope``. For more than ``EXACT_UP_TO`` passages, the numbers are estimates.
+        entries: Postings that have been read, by term id.
     """
     if scope.is_everything:
         return dict(terms)
@@ -345,7 +293,8 @@ def count_terms(
         return {}
     if size <= EXACT_UP_TO:
         ids = fetch_scope_ids(connection, index, scope)
-        return {term: len(held) for term, held in fetch_passage_postings(connection, index, list(terms), ids).items()}
+        listed = fetch_listed_postings(connection, index, terms, ids, entries)
+        return {term: len(postings) for term, postings in listed.items() if len(postings)}
     return _estimate_terms(connection, index, list(terms), scope)
 
 
@@ -403,8 +352,6 @@ def fetch_bm25_rank(
 
 @dataclass(frozen=True, slots=True)
 class PassageTerm:
-    """A term of some passages."""
-
     id: int
     term: str
     df: int  # passages in scope with the term
@@ -417,9 +364,7 @@ def fetch_neighbour_spans(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
     """Return, for each (document, ordinal), the span from ``reach`` passages before it to ``reach`` after it."""
-    return _spans(
-        connection, statement("spans_around", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
-    )
+    return _read_spans(connection, "spans_around", index.name, _make_ordinals(passages, reach), len(passages))
 
 
 def fetch_section_spans(
@@ -429,14 +374,11 @@ def fetch_section_spans(
 
     It extends at most ``reach`` passages in both directions; None for a passage without a heading.
     """
-    return _spans(
-        connection, statement("spans_of_sections", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
-    )
+    return _read_spans(connection, "spans_of_sections", index.name, _make_ordinals(passages, reach), len(passages))
 
 
 def fetch_page_spans(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
-    """Return, for each span of a document, the span of its pages; None if the document has no pages."""
-    return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
+    return _read_spans(connection, "spans_of_pages", None, _stretches(places), len(places))
 
 
 def fetch_document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
@@ -459,8 +401,9 @@ def fetch_passage_terms(
     ]
 
 
-def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:
-    return {"document_ids": [document for document, _ in passages], "ordinals": [ordinal for _, ordinal in passages]}
+def _make_ordinals(passages: Sequence[tuple[str, int]], reach: int) -> dict[str, object]:
+    documents, ordinals = [document for document, _ in passages], [ordinal for _, ordinal in passages]
+    return {"document_ids": documents, "ordinals": ordinals, "reach": reach}
 
 
 def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
@@ -468,8 +411,10 @@ def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
     return {"document_ids": list(documents), "starts": list(starts), "ends": list(ends)}
 
 
-def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
+def _read_spans(
+    connection: Connection, name: str, index: str | None, parameters: dict[str, object], places: int
+) -> list[Span | None]:
     """Return the span for each given position; None if the database has none."""
-    rows = connection.execute(query, parameters).fetchall()
+    rows = connection.execute(statement(name, index), parameters).fetchall()
     spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}
     return [spans.get(place) for place in range(1, places + 1)]

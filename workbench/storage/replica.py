@@ -33,7 +33,6 @@ class ReplicaState(Value):
 
     @property
     def sentence(self) -> str:
-        """The state as a sentence."""
         if not self.is_reachable:
             return f"{self.place} is unreachable; searches use the primary"
         if self.bytes_behind is None:

@@ -56,8 +56,6 @@ def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
 
 
 class Sources(Table):
-    """The table ``sources``."""
-
     def list(
         self,
         *,
@@ -68,21 +66,12 @@ class Sources(Table):
         offset: int = 0,
     ) -> list[Source]:
         """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` requests them."""
-        parameters: dict[str, object] = {
-            "id": None,
-            "scope": scope,
-            "project_id": project_id,
-            "source_type": source_type,
-        }
-        parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
-        parameters["apart"] = list(APART_TYPES)
+        parameters = _conditions(scope, project_id, source_type) | {"id": None, "limit": limit, "offset": offset}
         return [_source(row) for row in self._rows("source_list", parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return the number of sources that ``list`` would return without a limit."""
-        parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
-        parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
-        return int(self._value("source_count", parameters))
+        return int(self._value("source_count", _conditions(scope, project_id, source_type)))
 
     def ids(self) -> list[str]:
         """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
@@ -99,8 +88,8 @@ class Sources(Table):
             NotFound: There is no such source.
         """
         for datasets in (False, True):
-            parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
-            row = self._row("source_list", parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0})
+            parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
+            row = self._row("source_list", parameters | {"datasets": datasets, "apart": []})
             if row:
                 return _source(row)
         raise NotFound("source", source_id, VALID_IDS_HINT)
@@ -188,10 +177,8 @@ class Sources(Table):
 
     def metadata(self, source_id: str) -> JsonObject:
         """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
-        row = self._row("source_metadata", {"id": source_id})
-        if row is None:
-            raise NotFound("source", source_id, VALID_IDS_HINT)
-        return dict(row["metadata"])
+        missing = NotFound("source", source_id, VALID_IDS_HINT)
+        return dict(self._get("source_metadata", {"id": source_id}, missing)["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
         """Delete a source with its documents; deleting passages first, one statement per index, is much faster."""
@@ -226,7 +213,6 @@ class Sources(Table):
         return filled
 
     def tags(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
-        """Return every tag in use, by all or given sources, with the number of its sources."""
         values = {"source_ids": None if source_ids is None else list(source_ids)}
         return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
@@ -276,6 +262,13 @@ class Sources(Table):
         return int(self._value("documents_undated", parameters))
 
 
+def _conditions(
+    scope: str | None = None, project_id: str | None = None, source_type: str | None = None
+) -> dict[str, object]:
+    conditions = {"scope": scope, "project_id": project_id, "source_type": source_type}
+    return {**conditions, "datasets": source_type == DATASET, "apart": list(APART_TYPES)}
+
+
 def _source(row: Row) -> Source:
     return Source(**{name: row[name] for name in _FIELDS if name != "tags"}, tags=tuple(row["tags"]))
 
@@ -305,7 +298,6 @@ class Workspaces(Table):
         return {row["key"]: row["id"] for row in self._rows("conversation_ids", values)}
 
     def types(self, source_id: str) -> list[str]:
-        """Return the types of conversation in a workspace."""
         return self._column("conversation_types", {"source_id": source_id})
 
     def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[SimilarConversation]:
@@ -317,7 +309,6 @@ class Workspaces(Table):
         return [SimilarConversation(**row) for row in self._rows("conversations_like", values, index=index)]
 
     def counts(self, source_id: str, index: str) -> tuple[int, int]:
-        """Return the numbers of conversations and of passages in an index."""
         row = self._row("workspace_counts", {"source_id": source_id, "index": index}) or {}
         return int(row.get("documents", 0)), int(row.get("passages", 0))
 

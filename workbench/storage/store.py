@@ -109,7 +109,6 @@ class PassageStore:
         size: int,
         given: Collection[int] = (),
     ) -> LegRanking:
-        """Return the passages in scope nearest to a vector, as ``ranking.nearest`` does."""
         return nearest(connection, self.index.name, vector, scope, limit, size, given)
 
     def fetch_cosines(
@@ -119,11 +118,9 @@ class PassageStore:
         return fetch_cosines(connection, self.index.name, vector, ids)
 
     def fetch_vectors(self, connection: Connection, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return the stored vectors of given passages."""
         return fetch_vectors(connection, self.index.name, ids)
 
     def fetch_vector_rank(
         self, connection: Connection, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
     ) -> ScoreAndRank | None:
-        """Return a passage's cosine and its rank in the scope; None if it has no vector."""
         return fetch_vector_rank(connection, self.index.name, vector, scope, passage)

@@ -1,4 +1,4 @@
-"""Mail messages: what is read of them, and what is counted."""
+"""Mail messages and mailboxes: what is read of them, and what is counted."""
 
 from __future__ import annotations
 
@@ -52,3 +52,32 @@ def test_malformed_messages_are_read_as_far_as_possible() -> None:
     assert "The gauge." in document.text and "date" not in document.metadata
     with pytest.raises(UnreadableDocument, match="is not a mail message: it has no From, To, Date or Subject"):
         read(b"Just some text.")
+
+
+def test_a_mailbox_is_its_messages_in_order() -> None:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Buoy 7", "b@example.org"
+    message.set_content("The buoy drifts.\n\nFrom the quay it is not seen.")
+    first = (
+        b"From a@example.org Tue Mar  5 23:30:00 2030\nSubject: Gauge\nFrom: a@example.org\n\n>From now on: 5 m.\n\n"
+    )
+    for newline in (b"\n", b"\r\n"):
+        data = first + b"From b@example.org Wed Mar  6 01:00:00 2030\n" + bytes(message)
+        document = read_bytes(data.replace(b"\n", newline), "post.mbox")
+        assert (document.title, document.document_type, document.metadata["messages"]) == ("post", "mail", 2)
+        lines = [line.strip() for line in document.text.splitlines() if line.strip()]
+        assert lines[:3] == ["# Gauge", "From: a@example.org", "From now on: 5 m."]
+        assert lines[3:] == ["# Buoy 7", "From: b@example.org", "The buoy drifts.", "From the quay it is not seen."]
+    with pytest.raises(UnreadableDocument, match="is not a mailbox in mbox format"):
+        read_bytes(b"Just some text.", "post.mbox")
+
+
+def test_encrypted_bodies_and_calendar_entries_are_counted() -> None:
+    message = EmailMessage()
+    message["Subject"] = "Regatta"
+    message.set_content(b"sealed", maintype="application", subtype="pkcs7-mime", disposition="inline")
+    assert read(bytes(message)).metadata["left_out"] == {"bodies that are encrypted or no text": 1}
+    message.set_content("On Sunday.")
+    message.add_alternative("BEGIN:VCALENDAR\nSUMMARY:Regatta\nEND:VCALENDAR", subtype="calendar")
+    document = read(bytes(message))
+    assert "On Sunday." in document.text and document.metadata["left_out"] == {"calendar entries": 1}

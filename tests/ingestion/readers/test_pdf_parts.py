@@ -86,6 +86,20 @@ def test_the_state_of_check_boxes_is_read_and_values_are_not_repeated() -> None:
     assert "- ☒ insured\n- ☐ sold" in text
 
 
+def test_text_typed_on_a_page_is_read_and_comments_and_embedded_files_are_counted() -> None:
+    from pypdf.annotations import FreeText, Text
+
+    writer = PdfWriter(clone_from=io.BytesIO(flowing(Paragraph("The harbour opens at six.", BODY))))
+    writer.add_annotation(0, FreeText(text="Closed in May", rect=(100, 300, 300, 340)))
+    writer.add_annotation(0, Text(text="Is this so?", rect=(50, 50, 70, 70)))
+    writer.add_attachment("tides.csv", b"day,height")
+    target = io.BytesIO()
+    writer.write(target)
+    document = read_bytes(target.getvalue(), "harbour.pdf")
+    assert document.text == "The harbour opens at six.\n\nClosed in May"
+    assert document.metadata["left_out"] == {"comments": 1, "embedded files": 1}
+
+
 def test_vertical_writing_is_read_by_columns_from_the_right() -> None:
     pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3", isVertical=True))
     target = io.BytesIO()

@@ -24,7 +24,8 @@ from workbench.services import article_files
 KEPT_IN_LINKS = frozenset(
     (
         ".mdown", ".text", ".log", ".adoc", ".tex", ".org", ".xhtml", ".csv", ".tsv", ".json", ".jsonl", ".ndjson",
-        ".pptx", ".xlsx", ".epub", ".eml", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp",
+        ".pptx", ".xlsx", ".epub", ".eml", ".mbox", ".rtf", ".docm", ".pptm", ".xlsm", ".png",
+        ".jpg", ".jpeg", ".tif", ".tiff", ".webp",
     )
 )  # fmt: skip
 

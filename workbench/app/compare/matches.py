@@ -15,7 +15,7 @@ from workbench.marking import FUNCTION_WORDS
 from workbench.types import LATE, Comparison, DocumentSpan, Passage, Span
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Alignment
+    from workbench.retrieval.explain import Alignment
     from workbench.workbench import Workbench
 
 Joins = Mapping[tuple[str, str], str]  # (column, passage id) -> id of the text

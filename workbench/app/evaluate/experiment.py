@@ -11,7 +11,13 @@ import streamlit as st
 
 from evals.background import enqueue_experiment, find_job
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import LeaderboardLine, describe_judged_outside, describe_weaknesses, to_csv
+from evals.experiments.leaderboard import (
+    LeaderboardLine,
+    describe_judged_outside,
+    describe_leaderboard,
+    describe_weaknesses,
+    to_csv,
+)
 from evals.experiments.report import to_notebook
 from evals.experiments.runs import Experiment
 from evals.gateway import describe_deleted
@@ -172,10 +178,11 @@ def make_run_row(
 
 
 def _describe_leader(outcome: ExperimentOutcome) -> str:
-    """Describe the first row: best, or tied with others."""
+    """Describe the first row: best, not decided, or tied with others."""
     tied = sum(line.rank == 1 for line in outcome.lines) - 1
     if not tied:
-        return "best" if len(outcome.done_cells) > 1 else ""
+        rivals = [line.against_best for line in outcome.lines if line.against_best is not None]
+        return "" if not rivals else "best" if all(one.significant for one in rivals) else "not decided"
     return f"tied with {count_text(tied, 'other')}"
 
 
@@ -339,6 +346,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         return
     runs = {cell.cell.label: cell.run for cell in outcome.done_cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
+    for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric):
+        st.caption(escape_markdown(sentence))
     for sentence in (*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escape_markdown(sentence)}")
     for ranker in training.find_trained_rankers(wb, experiment.test_set_title, runs.values()):

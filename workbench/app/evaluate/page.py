@@ -490,6 +490,8 @@ def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple
         notes["winner"] = format_settings(winner.label, winner.strategy)
         if winner.tied > 1:
             notes["winner"] = "All have the same score."
+        elif not winner.is_decided and len(experiment.cells) > 1:
+            notes["winner"] = " · ".join(filter(None, (notes["winner"], "not decided")))
     return {
         "id": experiment.id,
         "name": experiment.title,

@@ -15,8 +15,8 @@ from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_inst
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
-from workbench.ingestion.readers.mail import read_mail
-from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
+from workbench.ingestion.readers.mail import read_mail, read_mailbox
+from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx, read_rtf
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
 from workbench.ingestion.readers.plain_text import (
@@ -100,6 +100,8 @@ ALL_READERS = (
     Reader("json", read_json, (".json",), title="JSON", media_types=("application/json",)),
     Reader("notebook", read_notebook, (".ipynb",), title="notebooks"),
     Reader("mail", read_mail, (".eml",), title="mail", media_types=("message/rfc822",)),
+    Reader("mail", read_mailbox, (".mbox",), title="mail", media_types=("application/mbox",)),
+    Reader("rtf", read_rtf, (".rtf",), title="Rich Text", media_types=("application/rtf", "text/rtf")),
     Reader(
         "pdf",
         read_pdf,
@@ -128,7 +130,7 @@ ALL_READERS = (
         Reader(
             suffix,
             read,
-            (f".{suffix}",),
+            (f".{suffix}", f".{suffix[:-1]}m"),  # with macros
             title=title,
             media_types=(OFFICE_MEDIA_TYPE_PREFIX + media_type,),
             beside_from=MIN_ISOLATED_OFFICE_BYTES,
@@ -148,6 +150,16 @@ ALL_READERS = (
         beside_from=MIN_ISOLATED_OFFICE_BYTES,
     ),
 )
+# Formats that are not read, and one that programs for them can write instead.
+SAVED_AS = {
+    ".doc": ".docx", ".odt": ".docx", ".pages": ".docx", ".wpd": ".docx", ".wps": ".docx",
+    ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".xls": ".xlsx", ".xlsb": ".xlsx",
+    ".ods": ".xlsx", ".numbers": ".xlsx", ".parquet": ".csv", ".msg": ".eml", ".pst": ".mbox", ".olm": ".mbox",
+    ".mht": ".html", ".mhtml": ".html", ".webarchive": ".html", ".chm": ".html", ".one": ".pdf", ".djvu": ".pdf",
+    ".xps": ".pdf", ".ps": ".pdf", ".vsdx": ".pdf", ".pub": ".pdf", ".mobi": ".epub", ".azw3": ".epub", ".fb2": ".epub",
+    ".heic": ".jpg", ".gif": ".png", ".bmp": ".png", ".rar": ".zip", ".7z": ".zip", ".tar": ".zip", ".gz": ".zip",
+    ".tgz": ".zip",
+}  # fmt: skip
 INSTALLED_READERS = tuple(reader for reader in ALL_READERS if not reader.needs_ocr or is_ocr_installed())
 READERS_BY_SUFFIX: dict[str, Reader] = {suffix: reader for reader in INSTALLED_READERS for suffix in reader.suffixes}
 READERS_BY_MEDIA_TYPE: dict[str, Reader] = {
@@ -176,11 +188,12 @@ def find_reader(name: str) -> Reader | None:
     return READERS_BY_SUFFIX.get(path.suffix.lower())
 
 
-def describe_missing_extra(name: str) -> str | None:
-    """Return a message that names the extra needed to read a file, or None if none is missing."""
+def suggest_remedy(name: str) -> str | None:
+    """Return what to do about a file without a reader: install an extra, or save it in another format; or None."""
     suffix = PurePath(name).suffix.lower()
-    wants = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS)
-    return f"It is an image. {INSTALL_ADVICE}" if wants and suffix not in READERS_BY_SUFFIX else None
+    if any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS if reader not in INSTALLED_READERS):
+        return f"It is an image. {INSTALL_ADVICE}"
+    return f"Its format is not supported ({suffix}). Save it as {SAVED_AS[suffix]}." if suffix in SAVED_AS else None
 
 
 def is_prose(name: str) -> bool:
@@ -235,7 +248,7 @@ def read_bytes(
         UnreadableDocument: As for ``read_file``.
     """
     reader = find_reader(name)
-    if reader is None and (sentence := describe_missing_extra(name)) is not None:
+    if reader is None and (sentence := suggest_remedy(name)) is not None:
         raise UnreadableDocument(f"Failed to read '{name}'. {sentence}")
     if reader is None:
         kind = PurePath(name).suffix or "no suffix"
@@ -445,7 +458,7 @@ def _skip_reason(path: Path) -> str | None:
             binary = looks_binary(file.read(4096))
     except OSError as error:
         return f"Opening failed: {error.strerror}."
-    if (sentence := describe_missing_extra(path.name)) is not None:
+    if (sentence := suggest_remedy(path.name)) is not None:
         return sentence
     if binary:
         return f"It is a binary file ({suffix})."

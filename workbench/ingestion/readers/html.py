@@ -23,19 +23,24 @@ if TYPE_CHECKING:
 
 # --- Code blocks without line numbers and copy buttons ---
 
+CODE_LABELS = ("button", "summary")  # in a code block: "Copy", "12 collapsed lines"
 LINE_TAGS = frozenset(("div", "li", "p", "tr"))
 CODE_LINE_CLASS = re.compile(r"(?:^|[\s_-])lines?(?:$|[\s_])|token-line|code-line|ec-line", re.IGNORECASE)
 NUMBER_CLASS = re.compile(
-    r"(?:^|\s|-)(?:gutter|linenos?|linenodiv|line-?numbers?|line-?num|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
+    r"(?:^|\s|-)(?:gutter|line-?nos?|linenodiv|line-?numbers?|line-?num|nums|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
     re.IGNORECASE,
 )
 LINE_NUMBERS = re.compile(r"[\s\d.:|]*")
+# Elements whose children are the lines of a code block: Doxygen, CodeMirror, Monaco, and lists with line numbers
+LINES_CLASS = re.compile(r"(?:^|\s)(?:fragment|cm-content|CodeMirror-code|view-lines|linenums)(?:$|\s)")
+MARK = "\ue0f0"  # private character around a number that may be the number of its line
+MARKED_LINE = re.compile(rf"{MARK}\s*(\d+)\s*{MARK}")
 CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code)(?:$|\s|-)", re.IGNORECASE)
 PREFORMATTED_STYLE = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
 BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 MONOSPACE_STYLE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
 INVISIBLE_CHARACTERS = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
-LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-)([\w+#.-]+)")
+LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|mw-highlight-lang-|highlight-source-|highlight-)([\w+#.-]+)")
 HEXO_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|highlight\s+)([\w+#.-]+)")  # <figure class="highlight python">
 BACKTICKS = re.compile(r"`+")
 
@@ -44,6 +49,10 @@ def normalise_code(root: HtmlElement) -> None:
     """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
     for block in [each for each in root.iter("div", "span", "code", "xmp", "listing") if _is_preformatted(each)]:
         block.tag = "pre"
+    for lines in [each for each in root.iter("div", "ol") if _has_code_lines(each)]:
+        for line in lines.iter("pre"):
+            line.tag = "div"
+        lines.tag = "pre"
     for table in list(root.iter("table")):
         _unwrap_code_table(table)
     for numbers in [each for each in root.iter("div", "td") if _is_number(each) and _is_next_to_code(each)]:
@@ -51,7 +60,7 @@ def normalise_code(root: HtmlElement) -> None:
     for block in [block for block in root.iter("pre", "code") if block.find(".//pre") is not None]:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
     for block in list(root.iter("pre")):
-        _set_code(block, _code_text(block))
+        _set_code(block, _strip_line_numbers(block))
     for code in root.iter("code", "kbd", "samp"):
         for mark in list(code.iter("wbr")):
             mark.drop_tag()
@@ -75,13 +84,21 @@ def _is_preformatted(element: HtmlElement) -> bool:
     return bool(style) and bool(PREFORMATTED_STYLE.search(style) and MONOSPACE_STYLE.search(style))
 
 
+def _has_code_lines(element: HtmlElement) -> bool:
+    """Return whether the children of an element outside any <pre> are lines of code."""
+    if not LINES_CLASS.search(element.get("class", "")) or any(True for _ in element.iterancestors("pre")):
+        return False
+    return element.get("class") != "fragment" or element.find(".//div[@class='line']") is not None
+
+
 def _unwrap_code_table(table: HtmlElement) -> None:
     """Replace a table of line numbers and code with the code, preceded by any rows above it that name the file."""
     if table.getparent() is None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
     rows = [row for row in rows if row]
-    names = list(takewhile(_is_file_name, rows))
+    # rows above the code that name the file
+    names = list(takewhile(lambda row: len(row) == 1 and row[0].tag == "th" and row[0].find(".//pre") is None, rows))
     rows = rows[len(names) :]
     if not rows or not (all(_is_numbered(row) for row in rows) or _is_lone_code(rows)):
         return
@@ -99,11 +116,6 @@ def _unwrap_code_table(table: HtmlElement) -> None:
     if language:
         table.set("class", f"language-{language}")
     _set_code(table, text)
-
-
-def _is_file_name(cells: list[HtmlElement]) -> bool:
-    """Return whether a row is a heading over the columns of numbers and code."""
-    return len(cells) == 1 and cells[0].tag == "th" and cells[0].find(".//pre") is None
 
 
 def _is_lone_code(rows: list[list[HtmlElement]]) -> bool:
@@ -177,7 +189,7 @@ def _code_text(block: HtmlElement) -> str:
     while stack:
         element, start = stack.pop()
         is_line = element is not block and _is_line(element)
-        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag == "button"):
+        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag in CODE_LABELS):
             stack.append((element, lines.start() if is_line else 0))
             lines.add("\n" if element.tag == "br" else element.text)
             stack.extend((child, None) for child in reversed(element))
@@ -187,6 +199,22 @@ def _code_text(block: HtmlElement) -> str:
         if element is not block:
             lines.add(element.tail)
     return "".join(lines.pieces).replace("\r\n", "\n")
+
+
+def _strip_line_numbers(block: HtmlElement) -> str:
+    """Return the text of a code block. Elements without a class that count its lines are left out."""
+    if _is_number(block):
+        return ""
+    for part in block.iter("a", "span", "small", "td"):
+        if not len(part) and not part.get("class") and (part.text or "").strip().isdecimal():
+            part.text = f"{MARK}{part.text}{MARK}"
+    text = _code_text(block)
+    lines = text.strip("\n").split("\n")
+    numbers = [int(match.group(1)) for line in lines if (match := MARKED_LINE.match(line))]
+    rest = [MARKED_LINE.sub("", line, count=1) for line in lines]
+    if len(numbers) == len(lines) > 1 and numbers == list(range(numbers[0], numbers[0] + len(lines))) and any(rest):
+        text = "\n".join(rest)
+    return text.replace(MARK, "")
 
 
 def _is_line(element: HtmlElement) -> bool:
@@ -209,11 +237,11 @@ def _is_number(element: HtmlElement) -> bool:
 def _read_language(block: HtmlElement) -> str:
     """Return the language declared by a block, the code in it or a wrapper around it."""
     code = block.find(".//code")
-    frames = list(block.iterancestors("div", "figure"))[:3]
+    frames = list(block.iterancestors("div", "figure", "pre", "code"))[:4]
     for element in (block, code, *frames):
         if element is None:
             continue
-        named = element.get("data-language") or element.get("data-lang")
+        named = element.get("data-language") or element.get("data-lang") or element.get("language")
         pattern = HEXO_LANGUAGE_CLASS if element.tag == "figure" else LANGUAGE_CLASS
         match = pattern.search(element.get("class", ""))
         if named or match:
@@ -391,8 +419,6 @@ def convert_fragment(source: str) -> str:
 
 def parse_page(source: str) -> HtmlElement | None:
     """Parse a page, or return None if it is empty. lxml is ten times faster than BeautifulSoup here."""
-    from lxml import html
-
     if XHTML_MARK.search(source[:2_000]):
         source = SELF_CLOSED_TAG.sub(r"<\1\2></\1>", source)
     source = XML_DECLARATION.sub("", source).replace("\0", "")
@@ -436,7 +462,9 @@ def convert_element(element: HtmlElement) -> str:
         escape_underscores=False,
         escape_misc=False,
         table_infer_header=True,
-        code_language_callback=_code_language,
+        code_language_callback=lambda pre: next(
+            (pre_class.removeprefix("language-") for pre_class in pre.get("class", ())), ""
+        ),
     )
     texts = [converter.convert_soup(BeautifulSoup(part, "lxml")) for part in split_element(element)]
     return texts[0] if len(texts) == 1 else "\n\n".join(text.strip("\n") for text in texts if text.strip())
@@ -463,8 +491,6 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
             link.drop_tag()  # keeps the text; the target is only valid inside the page
-    for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
-        block.drop_tag()  # a wrapper around a code block, which would give nested fences
     body = root.find(".//body")
     body = root if body is None else body
     if is_file:
@@ -682,16 +708,12 @@ def _write_scripts(root: HtmlElement) -> None:
             continue
         before, text = _text_ahead(element), _element_text(element)
         has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
-        if is_raised:
-            _replace_text(element, _format_note_mark(text) if has_link and text else format_superscript(text, before))
+        if is_raised and has_link and text[:1].isalnum():
+            _replace_element(element, "span", f"[{text}]")
+        elif is_raised:
+            _replace_element(element, "span", text if has_link and text else format_superscript(text, before))
         elif before[-1:].isdigit() and text[:1].isdigit():
-            _replace_text(element, f"_{text}")
-
-
-def _format_note_mark(text: str) -> str:
-    """Return the mark of a note in square brackets."""
-    mark = text.strip()
-    return mark if mark.startswith(("[", "(")) or not mark[:1].isalnum() else f"[{mark}]"
+            _replace_element(element, "span", f"_{text}")
 
 
 def _text_ahead(element: HtmlElement) -> str:
@@ -708,13 +730,6 @@ def _text_ahead(element: HtmlElement) -> str:
             return "" if parent is None else parent.text or ""
         element = parent
     return ""
-
-
-def _replace_text(element: HtmlElement, text: str) -> None:
-    """Replace the content of an element with text, and the element with a plain one."""
-    tail = element.tail
-    element.clear()
-    element.tag, element.text, element.tail = "span", text, tail
 
 
 CONTENT_OPENERS = {
@@ -960,15 +975,6 @@ def find_charset(data: bytes) -> str | None:
     return None
 
 
-def _code_language(element: HtmlElement) -> str:
-    for tag in (element, element.find("code")):
-        for name in (tag.get("class") or []) if tag is not None else []:
-            for prefix in ("language-", "lang-", "highlight-source-"):
-                if name.startswith(prefix):
-                    return name.removeprefix(prefix)
-    return ""
-
-
 def _measure_depth(element: HtmlElement) -> int:
     """Return the nesting depth of elements without recursion."""
     deepest, stack = 0, [(element, 0)]
@@ -1059,7 +1065,10 @@ def _normalise_table(table: HtmlElement) -> None:
         for row in empty[: len(rows) - 1]:
             row.drop_tree()
         return
-    named = [row.getparent().tag == "thead" or _is_header(own) for row, own in zip(rows, cells, strict=True)]
+    named = [
+        row.getparent().tag == "thead" or (bool(own) and all(cell.tag == "th" for cell in own))
+        for row, own in zip(rows, cells, strict=True)
+    ]
     grid = _expand_spans(cells)
     texts = [["" if cell is None else format_cell(cell.text_content()) for cell in row] for row in grid]
     names = merge_header_rows(texts, len(list(takewhile(bool, named))) or None)
@@ -1071,7 +1080,12 @@ def _normalise_table(table: HtmlElement) -> None:
             row.drop_tree()
             continue
         for cell, name in zip(own, names[0], strict=True):
-            row.append(_make_header_cell(row, name) if dropped and place == dropped else _copy_cell(row, cell))
+            if dropped and place == dropped:
+                head = row.makeelement("th")
+                head.text = name
+                row.append(head)
+            else:
+                row.append(_copy_cell(row, cell))
 
 
 def _set_table_head(table: HtmlElement) -> None:
@@ -1081,10 +1095,6 @@ def _set_table_head(table: HtmlElement) -> None:
         head = table.makeelement("thead")
         table.find("caption").addnext(head)
         head.append(rows[0])
-
-
-def _is_header(cells: list[HtmlElement]) -> bool:
-    return bool(cells) and all(cell.tag == "th" for cell in cells)
 
 
 def _expand_spans(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | None]]:
@@ -1115,9 +1125,3 @@ def _copy_cell(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:
     for name in ("rowspan", "colspan"):
         copied.attrib.pop(name, None)
     return copied
-
-
-def _make_header_cell(row: HtmlElement, name: str) -> HtmlElement:
-    cell = row.makeelement("th")
-    cell.text = name
-    return cell

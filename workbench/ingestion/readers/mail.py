@@ -1,7 +1,8 @@
-"""Mail messages (.eml): subject, people, date and body; attachments are counted."""
+"""Mail messages (.eml) and mailboxes (.mbox): subject, people, date and body; attachments are counted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
@@ -15,6 +16,8 @@ from workbench.ingestion.text import decode_text, leave_out
 
 SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
 BODY_KINDS = ("plain", "html")  # the first that a message has is read
+MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
+QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 def read_mail(data: bytes, name: str) -> Draft:
@@ -31,6 +34,21 @@ def read_mail(data: bytes, name: str) -> Draft:
     return Draft(text, _read_header(message, "Subject"), {key: value for key, value in metadata.items() if value})
 
 
+def read_mailbox(data: bytes, name: str) -> Draft:
+    """Return the messages of a mailbox in order, each as ``read_mail`` returns it. The title is the file's name.
+
+    Raises:
+        UnreadableDocument: The file does not start with the line that precedes a message.
+    """
+    data = data.lstrip()
+    if not MAILBOX_LINE.match(data):
+        raise UnreadableDocument(f"'{name}' is not a mailbox in mbox format: its first line is not 'From ... TIME'.")
+    texts = (QUOTED_LINE.sub(rb"\1", text) for text in MAILBOX_LINE.split(data) if text.strip())
+    messages = [message_from_bytes(text, policy=policy.default) for text in texts]
+    parts = [part for message in messages for part in _read_message(message, name)]
+    return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
+
+
 def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     """Yield the headers and the body of a message, then those of the messages attached to it."""
     headers = {header: _read_header(message, header) for header in (*SHOWN_HEADERS, "Date")}
@@ -39,6 +57,10 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     body = message.get_body(BODY_KINDS)
     if body is not None:
         yield _read_body(body, name)
+    elif not message.is_multipart():
+        leave_out("bodies that are encrypted or no text")
+    kinds = [part.get_content_type() for part in message.walk() if not part.is_attachment()]
+    leave_out("calendar entries", kinds.count("text/calendar"))
     for part in message.iter_attachments() if message.is_multipart() else ():
         if part.get_content_type() == "message/rfc822":
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)

@@ -114,13 +114,11 @@ class ForwardPasses:
 
     @property
     def queries(self) -> ForwardPass:
-        """The pass for queries."""
         with self._lock:
             return self._queries
 
     @property
     def passages(self) -> ForwardPass:
-        """The pass for passages."""
         with self._lock:
             return self._passages
 
@@ -207,7 +205,6 @@ class BertEncoder:
         """Configure the model.
 
         Args:
-            model: The published model.
             models_dir: Folder of the graphs.
             threads: Threads of a session; 0 means one per core.
             passages: Precision for passages; by default a trial chooses it.

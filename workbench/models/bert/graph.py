@@ -138,7 +138,6 @@ class GraphBlocks:
         return self.node("Add", [product, self.constant(dense.bias)])
 
     def constant(self, value: Constant) -> str:
-        """Add an array and return its name."""
         name = f"constant{self.constants}"
         self.file.add_constant(name, value)
         self.constants += 1
@@ -176,14 +175,11 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
 
 
 class _BertGraph(GraphBlocks):
-    """The blocks of a BERT encoder."""
-
     def __init__(self, weights: BertWeights, precision: Precision) -> None:
         super().__init__("bert", precision)
         self.weights = weights
 
     def embeddings(self) -> str:
-        """Add the normalised sum of word and position vectors."""
         count = self.node("Shape", ["input_ids"], start=1, end=2)
         first = self.constant(np.array([0]))
         rows = self.node("Slice", [self.constant(self.weights.positions), first, count, first])
@@ -203,7 +199,6 @@ class _BertGraph(GraphBlocks):
         )
 
     def layer(self, layer: Layer, hidden: str) -> str:
-        """Add one transformer layer."""
         scaled = self.quantise(hidden)
         parts = [self.dense(part, hidden, scaled) for part in (layer.query, layer.key, layer.value)]
         context = self.node("MultiHeadAttention", parts, FUSED_DOMAIN, num_heads=self.weights.heads)
@@ -212,11 +207,9 @@ class _BertGraph(GraphBlocks):
         return self.add_residual(layer.outer, inner, hidden, layer.outer_norm)
 
     def add_residual(self, dense: Dense, hidden: str, skip: str, norm: Norm) -> str:
-        """Add a dense layer with a residual connection and layer normalisation."""
         return self.add_layer_norm(self.node("Add", [self.dense(dense, hidden, self.quantise(hidden)), skip]), norm)
 
     def add_pooling(self, hidden: str) -> None:
-        """Add the mean of the tokens, scaled to length 1."""
         mean = self.node("ReduceMean", [hidden, self.constant(np.array([1]))], keepdims=0)
         self.file.add_node("Identity", [hidden], ["token_embeddings"])
         self.file.add_node("LpNormalization", [mean], ["sentence_embedding"], attributes={"axis": -1, "p": 2})

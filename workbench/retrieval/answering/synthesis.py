@@ -114,10 +114,7 @@ def iter_labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
 
 
 def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
-    """Return the label and "column value · column value"; "" without a label, or without named values or figures.
-
-    ``sign`` follows a column name; ``after_label`` follows the label if the first value has a name, else ": ".
-    """
+    """Return the label and "column value · column value"; "" without a label, or without named values or figures."""
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
     kept = [(name, value) for name, value in zip(names, values, strict=True) if value and not _SIGN.fullmatch(value)]
@@ -208,7 +205,6 @@ def _is_fenced(quote: Quote, passage: Passage) -> bool:
 
 
 def _iter_block_lines(passages: Sequence[Passage]) -> Iterator[Quote]:
-    """Yield the lines of preformatted blocks that are not code, such as formulas."""
     for number, passage in enumerate(passages, start=1):
         for block in TEXT_FENCE.finditer(passage.text):
             for line in LINE.finditer(passage.text, *block.span(1)):
@@ -241,12 +237,10 @@ def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quo
 
 
 def _to_plain_line(text: str) -> str:
-    """Return a text on one line, without Markdown links and emphasis."""
     return " ".join(EMPHASIS.sub(r"\2", LINK.sub(r"\1", text)).split())
 
 
 def _join_fields(text: str) -> str:
-    """Join lines that are all "name: value" with dots, as in quoted table rows."""
     lines = text.splitlines()
     return " · ".join(lines) if len(lines) > 1 and all(map(FIELD.match, lines)) else text
 
@@ -418,7 +412,6 @@ def format_quotes(quotes: Sequence[Quote]) -> str:
 
 
 def _find_shared_words(query: str, text: str) -> set[str]:
-    """Return the stems of the question's words in a text."""
     return {stem(text[start:end].lower()) for start, end in match_spans(query, text)}
 
 
@@ -457,7 +450,6 @@ class AnswerDraft:
     text: str = field(default="", init=False)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the answer's text piece by piece, collecting it in ``text``."""
         for piece in self.pieces:
             self.text += piece
             yield piece
@@ -491,7 +483,6 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
-    """Return the sentences for an answer made of extracts."""
     request = query.request
     try:
         encoded = query.encoded if query.can_read else None
@@ -502,7 +493,6 @@ def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
 
 
 def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
-    """Answer by quoting sentences."""
     if not quotes:
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
     return AnswerDraft("extracts", iter([format_quotes(quotes)]), passages, tuple(quotes))
@@ -534,7 +524,6 @@ class CitingSynthesizer(NoText):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: object,
     ) -> Response:
-        """Answer from nodes of this request."""
         asked = self._request.question(query)
         answer = draft_answer(asked, to_passages(nodes, self._request.draw_page), judge_evidence(asked, nodes))
         text = "".join(answer)
@@ -548,7 +537,6 @@ class CitingSynthesizer(NoText):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: object,
     ) -> Response:
-        """Answer in a thread."""
         import asyncio
 
         return await asyncio.to_thread(self.synthesize, query, nodes, additional_source_nodes)

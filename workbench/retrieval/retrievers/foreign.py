@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore
 from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import EXTRA, make_node
+from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
 from workbench.retrieval.own import (
     FAULT_END,
     OWN_NOTE,
@@ -78,7 +78,8 @@ class ForeignRetriever(Retriever):
             scores = self._score(shown)
             shown = shown[: request.limit]
             self._note_counts(answer, asked, matching.counts)
-            return _make_nodes(query, connection, shown, scores)
+            nodes = _make_nodes(query, connection, shown, scores)
+            return CopyFolder().add(nodes) if request.folds_when_found else nodes
 
     def _score(self, shown: Sequence[_Match]) -> list[float]:
         scores, fault = scale_scores([match.hit.score for match in shown])
@@ -142,8 +143,6 @@ def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A hit and the passage that is shown for it; None if the hit is dropped."""
-
     hit: OwnHit
     passage: StoredPassage | None
 
@@ -158,11 +157,12 @@ class _Matching:
         self.counts = Counter[str]()
 
     def match(self, hit: OwnHit) -> _Match:
-        """Return a hit with the passage that is shown for it."""
         by_id = fetch_internal_ids(self._connection, self._index, hit.ids)
         if by_id:
             number = next(by_id[key] for key in hit.ids if key in by_id)
-            return self._keep_inside(hit, fetch_passages(self._connection, self._index, [number])[number])
+            if not filter_passages(self._connection, self._index, self._request.scope, [number]):
+                return self._drop(hit)
+            return _Match(hit, fetch_passages(self._connection, self._index, [number])[number])
         named = self._find_documents(hit)
         if named:
             inside = [document for document in named if document.inside]
@@ -174,11 +174,6 @@ class _Matching:
             return _Match(hit, None)
         self.counts[UNMATCHED] += 1
         return _Match(hit, make_unmatched(hit, -1 - self.counts[UNMATCHED]))
-
-    def _keep_inside(self, hit: OwnHit, passage: StoredPassage) -> _Match:
-        if filter_passages(self._connection, self._index, self._request.scope, [passage.id]):
-            return _Match(hit, passage)
-        return self._drop(hit)
 
     def _drop(self, hit: OwnHit) -> _Match:
         self.counts[OUTSIDE] += self._request.scope.is_whole_corpus
@@ -220,7 +215,7 @@ class _Matching:
         rare = sorted((term for term in asked.terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
         if not rare:
             return []
-        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, asked.totals), LOOKUP_PASSAGES).best
+        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, asked.totals), LOOKUP_PASSAGES).scores
         passages = fetch_passages(self._connection, self._index, list(ranked))
         shared = [(measure_overlap(passage.text, hit.text), passage) for passage in passages.values()]
         return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))
@@ -302,7 +297,6 @@ def _drop_repeated(found: Sequence[_Match], counts: Counter[str]) -> list[_Match
 def _make_nodes(
     query: Query, connection: Connection, shown: Sequence[_Match], scores: Sequence[float]
 ) -> list[NodeWithScore]:
-    """Return the matches as nodes, with their cosine if the index's model can be used."""
     passages = [match.passage for match in shown if match.passage is not None]
     cosines: dict[int, float] = {}
     stored = [passage.id for passage in passages if passage.id > 0]

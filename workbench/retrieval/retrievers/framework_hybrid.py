@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import make_node
+from workbench.retrieval.nodes import CopyFolder, make_node
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.passages import (
     choose_scope_predicate,
@@ -56,7 +56,7 @@ class FrameworkHybridRetriever(Retriever):
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
             nodes.append(make_node(passages[key], Hit(key, score, {VECTOR: leg})))
-        return nodes if request.fold_copies else nodes[: self._keep]
+        return CopyFolder().add(nodes) if request.folds_when_found else nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
         """Return the scope as LlamaIndex filters on resolved ids, never on a caller's text."""

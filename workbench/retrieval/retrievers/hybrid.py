@@ -6,7 +6,8 @@ nothing by being outside a leg's top n.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import overload
 
 from llama_index.core.schema import NodeWithScore
 
@@ -60,7 +61,24 @@ def leg_depth(request: Request) -> int:
     return max(request.depth, (candidates + 1) // 2)
 
 
-def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> list[Hit]:
+class Candidates(Sequence[Hit]):
+    """Hits, best first; each is made when it is read, because most searches show the first ten of a hundred."""
+
+    def __init__(self, order: Sequence[int], make: Callable[[int], Hit]) -> None:
+        self.order, self._make = order, make
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, item: int) -> Hit: ...
+    @overload
+    def __getitem__(self, item: slice) -> list[Hit]: ...
+    def __getitem__(self, item: int | slice) -> Hit | list[Hit]:
+        return self._make(self.order[item]) if isinstance(item, int) else [self._make(key) for key in self.order[item]]
+
+
+def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> Candidates:
     """Return the candidates of both legs, fused, best first."""
     request = query.request
     query.read_words(connection)
@@ -77,29 +95,30 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> list[Hi
         query.spread = compute_spread(cosines.values())
         telling = _subtract_hubness(query, connection, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
-        name_shares = _match_document_names(query, connection, nearest.documents)
-        contributions = add_document_leg(contributions, name_shares, request.float_param(DOCUMENT_WEIGHT))
-        scores = {
-            key: sum(parts.values())
-            for key, parts in contributions.items()
-            if query.is_similar_enough(cosines[key], has_words=key in bm25)
-        }
+        weight = request.float_param(DOCUMENT_WEIGHT)
+        name_shares = compute_name_confidences(query, connection, nearest.documents) if weight else {}
+        contributions = add_document_leg(contributions, name_shares, weight)
+        scores = {key: sum(parts.values()) for key, parts in contributions.items()}
+        if request.min_similarity > 0:
+            hidden = {key for key in scores if not query.is_similar_enough(cosines[key], has_words=key in bm25)}
+            scores = {key: score for key, score in scores.items() if key not in hidden}
         # Among ties, more matching words win: the only passage with a rare word ties with the nearest
         # one if it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))
         request.trace.has_more |= _has_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
-    hits: list[Hit] = []
-    for key in order:
+
+    def make(key: int) -> Hit:
         parts = contributions[key]
         legs = {VECTOR: Leg(cosines[key], vector_ranks.get(key), parts[VECTOR])}
         if key in bm25:
             legs[KEYWORD] = Leg(bm25[key], keyword_ranks.get(key), parts[KEYWORD])
         if DOCUMENT in parts and key in name_shares:
             legs[DOCUMENT] = Leg(name_shares[key], None, parts[DOCUMENT])
-        hits.append(Hit(key, scores[key], legs))
-    return hits
+        return Hit(key, scores[key], legs)
+
+    return Candidates(order, make)
 
 
 def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
@@ -124,10 +143,7 @@ def merge_leg_scores(
 def _search_both_legs(
     query: Query, connection: Connection, pool: int
 ) -> tuple[LegRanking, LegRanking, dict[int, float]]:
-    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages.
-
-    If the keyword leg has read all postings, it knows the scores of all passages; else these are looked up.
-    """
+    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages."""
     request, _ = query.request, query.encoded  # before any leg is read, so that a failing model costs nothing
     worded = rank_by_keywords(query, connection, pool)
     nearest = rank_by_vector(query, connection, pool, worded.scores)
@@ -147,10 +163,6 @@ def _subtract_hubness(
     likeness = hubness(connection, request.index.name, request.scope.place, list(cosines), passages)
     share = HUBNESS_SHARE * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
-
-
-def _match_document_names(query: Query, connection: Connection, documents: Mapping[int, str]) -> dict[int, float]:
-    return compute_name_confidences(query, connection, documents) if query.request.float_param(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(

@@ -58,9 +58,11 @@ def _encode_or_note(query: Query) -> FloatArray | None:
 
 
 def _note_no_similarity(query: Query, error: WorkbenchError) -> None:
-    """Note why passages have no similarity; raise the error if only similar ones are wanted."""
+    """Note why passages have no similarity, once; raise the error if only similar ones are wanted."""
     if query.request.min_similarity > 0:
         raise error
+    if any(str(error).removesuffix(".") in note for note in query.request.trace.degraded):
+        return
     reason = f"{str(error)[0].lower()}{str(error)[1:]}"
     query.request.trace.note(f"keyword: passages have no similarity, because {reason}")
 

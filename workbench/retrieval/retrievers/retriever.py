@@ -9,7 +9,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import fold_copies, to_nodes
+from workbench.retrieval.nodes import CopyFolder, to_nodes
 from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.storage.database import Connection
@@ -27,7 +27,6 @@ class Retriever(BaseRetriever):
 
     @property
     def _keep(self) -> int | None:
-        """The number of nodes to return: the stages' candidates, or the limit; None for all."""
         request = self._request
         if request.depth > FIRST_DEPTH:
             return None
@@ -44,18 +43,16 @@ class Retriever(BaseRetriever):
         """Return the nodes of the first ``_keep`` hits, and record whether there are more.
 
         If copies are folded and no stage follows, further hits are fetched until ``_keep`` of them are not copies.
-
-        Args:
-            connection: A connection.
-            hits: Hits, best first.
-            fetch: Returns the nodes of some hits; by default, with their stored passages.
+        ``fetch`` returns the nodes of some hits; by default, with their stored passages.
         """
         request, keep = self._request, self._keep or len(hits)
         fetch = fetch or partial(to_nodes, request, connection)
         end, nodes = min(keep, len(hits)), fetch(hits[:keep])
-        if request.fold_copies and not request.strategy.stages:
-            while end < len(hits) and len(fold_copies(nodes)) < keep:
-                nodes += fetch(hits[end : end + keep])
+        if request.folds_when_found:
+            folder = CopyFolder()
+            nodes = folder.add(nodes)
+            while end < len(hits) and len(nodes) < keep:
+                nodes = folder.add(fetch(hits[end : end + keep]))
                 end += keep
         request.trace.has_more |= end < len(hits)
         return nodes

@@ -25,7 +25,6 @@ class VectorRetriever(Retriever):
     """Cosine similarity; ranked to the request's depth, so that ties have the same order at any limit."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
             if not request.scope.is_everything or request.index.is_attached:

@@ -39,7 +39,6 @@ class Widening:
 
 
 def passage_span(node: NodeWithScore) -> tuple[int, int]:
-    """Return the passage's own span in its document."""
     return node_passage(node).span
 
 
@@ -77,7 +76,6 @@ class AutoMerge(Stage):
     widens = True
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Merge and widen."""
         request = self._request
         nodes = put_preferred_first(request, nodes)
         with request.store.reading() as connection:

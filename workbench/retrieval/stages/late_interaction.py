@@ -133,7 +133,6 @@ class LateInteractionRerank(Stage):
     leg = LATE
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by both scores."""
         request = self._request
         hits = [node_hit(node) for node in nodes]
         with request.store.reading() as connection:

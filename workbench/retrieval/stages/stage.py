@@ -8,7 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
-from workbench.retrieval.nodes import fold_copies, node_hit
+from workbench.retrieval.nodes import CopyFolder, node_hit
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.query import Query, Request
 
@@ -35,7 +35,6 @@ class Stage(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex requires."""
         return cls.__name__
 
     @property
@@ -44,7 +43,6 @@ class Stage(BaseNodePostprocessor):
         return self.leg or self.class_name()
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Process ``nodes``, which are never empty."""
         raise NotImplementedError
 
     def _postprocess_nodes(
@@ -70,7 +68,6 @@ class Checkpoint(Stage):
         self._name = name
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Record the internal ids."""
         passed = self._request.trace.passed
         if passed is not None:
             passed[self._name] = tuple(node_hit(node).id for node in nodes)
@@ -86,14 +83,14 @@ class FinalOrder(Stage):
     """A stage that puts the scope's preferred sources first among ties, folds copies, and applies limit and cutoff."""
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes up to the limit."""
-        nodes = put_preferred_first(self._request, nodes)
-        first = (fold_copies(nodes) if self._request.fold_copies else nodes)[: self._request.limit]
-        cutoff = self._request.float_param(CUTOFF, otherwise=0.0)
+        request, nodes = self._request, put_preferred_first(self._request, nodes)
+        unfolded = request.fold_copies and not request.folds_when_found
+        first = (CopyFolder().add(nodes) if unfolded else nodes)[: request.limit]
+        cutoff = request.float_param(CUTOFF, otherwise=0.0)
         if cutoff:
             floor = cutoff * (first[0].score or 0.0)
             worthy = [node for node in first if (node.score or 0.0) >= floor]
-            self._request.trace.cut = len(first) - len(worthy)
+            request.trace.cut = len(first) - len(worthy)
             return worthy
         return first
 

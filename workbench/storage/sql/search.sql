@@ -121,8 +121,8 @@ FROM unnest(%(term_ids)s::integer[]) AS t (id),
 GROUP BY t.id
 
 -- terms_of_titles: the title and the file name of given documents, with the terms of both
-SELECT id, title, workbench_file_words(path) AS file, tsvector_to_array(title_terms) AS title_terms,
-    tsvector_to_array(name_terms) AS file_terms
+SELECT id, title, CASE WHEN length(name_terms) > 0 THEN workbench_file_words(path) END AS file,
+    tsvector_to_array(title_terms) AS title_terms, tsvector_to_array(name_terms) AS file_terms
 FROM documents WHERE id = ANY(%(ids)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata

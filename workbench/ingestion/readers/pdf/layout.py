@@ -20,14 +20,14 @@ from workbench.ingestion.ocr.page_text import mean_confidence, order_paragraphs
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
 from workbench.ingestion.readers.grid import format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import clear_data_headers
-from workbench.ingestion.readers.pdf.rebuilt import (
+from workbench.ingestion.readers.pdf.tables import (
     PageBlock,
     contains_all_words,
     insert_figure_tables,
     list_blocks,
     split_words,
 )
-from workbench.ingestion.text import format_superscript
+from workbench.ingestion.text import format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> Page
     """
     texts = page.markdown.split("\n\n")
     rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
-    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page)]
+    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page), *_list_free_texts(page)]
     return PageTexts(page.page_num, tuple(map(clear_data_headers, rebuilt)), tuple(_find_margin_lines(page, texts)))
 
 
@@ -238,6 +238,18 @@ def list_form_fields(page: ParsedPage) -> list[str]:
     return ["\n".join(f"- {line}" for line in lines)] if lines else []
 
 
+def _list_free_texts(page: ParsedPage) -> list[str]:
+    """Return the texts that were typed on a page as annotations; comments, which are not visible on it, are counted."""
+    free: list[str] = []
+    for one in page.annotations or ():
+        kind, text = one.subtype.lower(), " ".join((one.contents or "").split())
+        if kind == "freetext" and text and text not in " ".join(page.text.split()):
+            free.append(text)
+        elif kind not in ("freetext", "link", "widget", "popup"):
+            leave_out("comments", bool(text))
+    return free
+
+
 # --- Vertical writing of Chinese and Japanese ---
 
 MIN_VERTICAL_SHARE = 0.7  # of the CJK characters of a page that must be alone on their line in their column
@@ -302,12 +314,8 @@ def _find_margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[Marg
 
 def _is_line(text: str, block: LayoutBlock) -> bool:
     """Return whether a block of Markdown is one short line with the same text as the parser's block."""
-    same = _bare_text(text) == _bare_text(block.text or "")
+    same = _keep_letters(text) == _keep_letters(block.text or "")
     return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= MAX_LINE_CHARS
-
-
-def _bare_text(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
 
 
 def _in_margin(edge: str, block: LayoutBlock, height: float) -> bool:

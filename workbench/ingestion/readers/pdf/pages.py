@@ -280,6 +280,7 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
         extract_document_metadata=True,
         extract_vector_graphics=True,
         extract_form_fields=True,
+        extract_annotations=True,
         extract_xfa_packets=True,
         include_complexity=True,
         target_pages=pages,

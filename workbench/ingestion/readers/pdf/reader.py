@@ -47,14 +47,16 @@ MAX_TITLE_CHARS = 300
 
 
 def read_properties(data: bytes) -> dict[str, str]:
-    """Return the informative properties of a PDF, or {} if they are unreadable.
+    """Return the informative properties of a PDF, or {} if they are unreadable, and count the files embedded in it.
 
     Titles that are file names and texts without a word are left out.
     """
     from pypdf import PdfReader
 
     try:
-        facts = PdfReader(io.BytesIO(data)).metadata or {}
+        file = PdfReader(io.BytesIO(data))
+        leave_out("embedded files", len(list(file.attachment_list)))
+        facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
         return {}

@@ -1,0 +1,140 @@
+"""Pools are blind, ordered by what can change the decision, and read back; unjudged shares and bounds by hand."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from evals.command import add_arguments, evaluate, write_pool
+from evals.evaluation import SECONDS_PER_PAIR, add_judgments, make_pool, read_pool
+from evals.experiments.leaderboard import describe_pool
+from evals.experiments.runs import Ranking, score_answers
+from evals.measures.metrics import measure_bounds, measure_rankings, measure_unjudged
+from evals.test_set import Judgment, Question, TestSet
+from tests.evals.conftest import WriteTestSet
+from workbench import Workbench
+from workbench.errors import InvalidInput
+
+
+def make_rankings(**documents: dict[str, str]) -> dict[str, dict[str, Ranking]]:
+    """Return rankings of one-letter documents: ``make_rankings(a={"q1": "xyz"})``."""
+    return {
+        name: {key: Ranking(key, tuple(letters), (), 1.0) for key, letters in own.items()}
+        for name, own in documents.items()
+    }
+
+
+QUESTIONS = (Question("q1", "One?"), Question("q2", "Two?"))
+OPEN = TestSet("Open", QUESTIONS, (Judgment("q1", "x", 1), Judgment("q1", "y", 0)))
+
+
+def test_a_pool_has_each_unjudged_document_once_and_no_strategy() -> None:
+    rankings = make_rankings(a={"q1": "xpz", "q2": "uvw"}, b={"q1": "zyx", "q2": "uwv"})
+    made = make_pool(OPEN, rankings, depth=3)
+    assert {(item.question_id, item.document) for item in made.items} == {
+        ("q1", "p"), ("q1", "z"), ("q2", "u"), ("q2", "v"), ("q2", "w"),
+    }  # fmt: skip
+    assert (made.total, made.judged, made.left_out) == (7, 2, 0)
+    swapped = make_pool(OPEN, {"b": rankings["b"], "a": rankings["a"]}, depth=3)
+    assert swapped.items == made.items  # the order does not depend on who found what
+    # p: rank 2 or none, .631; z: rank 3 or 1, .5; v and w: ranks 2 and 3, .131; u: the same rank in both, 0
+    assert [item.document for item in made.items][:2] == ["p", "z"] and made.items[-1].document == "u"
+
+
+def test_a_budget_keeps_the_pairs_that_can_change_the_decision() -> None:
+    rankings = make_rankings(a={"q1": "xpz", "q2": "uvw"}, b={"q1": "zyx", "q2": "uwv"})
+    made = make_pool(OPEN, rankings, depth=3, minutes=2 * SECONDS_PER_PAIR / 60)
+    assert [item.document for item in made.items] == ["p", "z"] and made.left_out == 3
+    with pytest.raises(InvalidInput, match="budget of 0 minutes"):
+        make_pool(OPEN, rankings, minutes=0)
+
+
+def test_a_judged_pool_is_read_and_blank_rows_are_counted() -> None:
+    rows = ["id,question,document,title,text,grade", "q1,One?,p,,,relevant", "q1,One?,z,,,", "q9,?,z,,,not"]
+    found = read_pool(OPEN, "\n".join([*rows, "q2,Two?,u,,,maybe", "q2,Two?,v,,,1"]))
+    assert found.judgments == (Judgment("q1", "p", 2), Judgment("q2", "v", 1))
+    assert found.blank == 1
+    assert [problem[:33] for problem in found.problems] == [
+        "Row 4 is left out: There is no qu", "Row 5 is left out: Invalid grade ",
+    ]  # fmt: skip
+    assert found.describe()[:2] == ["Read 2 judgments.", "Left out: 1 row without a grade."]
+    with pytest.raises(InvalidInput, match="has no column 'document'"):
+        read_pool(OPEN, "id,grade\nq1,1")
+
+
+def test_the_unjudged_share_and_the_bounds_can_be_checked_by_hand() -> None:
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
+    rankings = {"q1": ["x", "a", "b"], "q2": ["y", "z"]}
+    assert measure_unjudged(qrels, rankings, 2) == pytest.approx((1 / 2 + 2 / 2) / 2)
+    assert measure_bounds(qrels, rankings, "precision@5") == pytest.approx((1 / 5 / 2, (2 / 5 + 2 / 5) / 2))
+    assert measure_bounds(qrels, rankings, "recall@10") == pytest.approx((1 / 2, (1 + 2 / 3) / 2))
+    assert measure_bounds({"q1": {"a": 1, "x": -1}}, {"q1": ["x", "a"]}, "hit@1") == (0.0, 1.0)  # -1 is unjudged
+    complete = {"q1": {"a": 1, "b": 0, "x": 0}}
+    assert measure_bounds(complete, rankings, "mrr@10") == (0.5, 0.5)
+
+
+RECORDED = {  # ``trec_eval -q -m bpref -m infAP``
+    "bpref": {"q1": 0.3333, "q2": 1.0, "q3": 1.0, "q4": 1.0, "q5": 0.25},
+    "infap": {"q1": 0.4167, "q2": 1.0, "q3": 0.0909, "q4": 0.8056, "q5": 0.3611},
+}
+
+
+@pytest.mark.parametrize("metric", RECORDED)
+def test_metrics_for_incomplete_judgments_have_the_figures_of_trec_eval(metric: str) -> None:
+    grades = {
+        "q1": {"a": 1, "b": 1, "c": 0, "z": 1},  # bpref: c is above b and z, so (1 + 0 + 0) / 3
+        "q2": {"a": 2, "d": 1},
+        "q3": {"e": 1},
+        "q4": {"f": 3, "g": 2, "h": 1},
+        "q5": {"a": 1, "b": 0, "c": 0, "d": 1, "e": -1},  # bpref: b above a, b and c above d: (1/2 + 0) / 2
+    }
+    found = {"q1": "xacbywvutsrz", "q2": "da", "q3": "abcdfghijke", "q4": "gxfh", "q5": "bxaecd"}
+    values = measure_rankings(grades, {key: list(letters) for key, letters in found.items()}, [metric])
+    assert values[metric] == pytest.approx(RECORDED[metric], abs=5e-5)
+
+
+def test_judgments_from_the_results_of_one_strategy_are_reported() -> None:
+    ids = [f"q{n}" for n in range(4)]
+    judged = tuple(Judgment(key, letter, int(letter == "a")) for key in ids for letter in "abcd")
+    test_set = TestSet("Own pool", tuple(Question(key, f"{key}?") for key in ids), judged)
+    rankings = make_rankings(own=dict.fromkeys(ids, "abcd"), other=dict.fromkeys(ids, "axyz"))
+    runs = {name: score_answers(test_set, name, {}, answers, ["ndcg@10"]) for name, answers in rankings.items()}
+    [sentence] = describe_pool(test_set, runs)
+    assert sentence.startswith("The judgments seem to come from the results of own only (75% or more")
+    both = make_rankings(own=dict.fromkeys(ids, "abcd"), other=dict.fromkeys(ids, "badc"))
+    assert describe_pool(test_set, {n: score_answers(test_set, n, {}, a, ["ndcg@10"]) for n, a in both.items()}) == []
+
+
+def test_the_command_writes_a_pool_and_uses_its_judgments(wb: Workbench, beir: WriteTestSet, tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    info = wb.test_sets.from_folder(beir(), "Animals")
+    queue = tmp_path / "pool.csv"
+    shown: list[str] = []
+    words = ["Animals", "--strategies", "keyword,vector", "--ragas", "none", "--metrics", "ndcg@10,bpref"]
+    counts, _ = write_pool(wb, parser.parse_args([*words, "--pool", str(queue), "--pool-depth", "2"]), say=shown.append)
+    rows = list(csv.DictReader(io.StringIO(queue.read_text())))
+    assert counts["pairs"] == len(rows) > 0 and "pairs to judge" in shown[-1]
+    assert not any("keyword" in value or "vector" in value for row in rows for value in row.values())
+    assert all(row["text"] and row["title"] for row in rows) and {row["grade"] for row in rows} == {""}
+    rows[0]["grade"] = "not"
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    queue.write_text(stream.getvalue())
+    shown.clear()
+    payload, code = evaluate(wb, parser.parse_args([*words, "--judgments", str(queue)]), say=shown.append)
+    assert code == 0 and shown[0] == "Read 1 judgment."
+    assert shown[1] == f"Left out: {len(rows) - 1} rows without a grade."
+    assert any("share unjudged" in text for text in shown)
+    keyword = payload["strategies"]["keyword"]
+    assert set(keyword["unjudged"]) == {"ndcg@10", "bpref"} and set(keyword["bounds"]) == {"ndcg@10"}  # pyright: ignore
+    stored = wb.test_sets.load(info.id)
+    assert stored.version == info.version + 1 and stored.qrels[rows[0]["id"]][rows[0]["document"]] == 0
+    made, _ = add_judgments(wb, OPEN, "not stored", "id,document,grade\nq1,x,not\n")
+    assert made.qrels["q1"]["x"] == 0 and OPEN.qrels["q1"]["x"] == 1

@@ -1,0 +1,90 @@
+"""Questions without an answer: their label, refusal precision and recall, and the threshold of an index."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.command import add_arguments, evaluate
+from evals.experiments.answers import RefusalPoint, count_refusals
+from evals.test_set import Question
+from evals.test_sets.exchange import to_csv
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
+from workbench import Workbench
+from workbench.errors import InvalidInput
+
+
+@pytest.fixture
+def marked(beir: WriteTestSet) -> Path:
+    """A test set with two questions that its documents do not answer."""
+    folder = beir()
+    rows = [
+        {"id": "n1", "text": "Which treaty ended the Thirty Years' War?", "answerable": False},
+        {"id": "n2", "text": "How is cement made?", "metadata": {"answerable": False}},
+        {"id": "n3", "text": "Is this judged?"},
+    ]
+    with (folder / "queries.jsonl").open("a") as file:
+        file.write("\n" + "\n".join(map(json.dumps, rows)))
+    return folder
+
+
+def test_figures_of_refusals_can_be_checked_by_hand() -> None:
+    refused = [True, False, True, False, False]  # the first two have no answer
+    found = count_refusals(refused, [0.1, 0.3, 0.2, 0.6, 0.7], 2)
+    assert (found.precision, found.recall) == (1 / 2, 1 / 2)
+    assert (found.answerable, found.unanswerable, found.refused) == (3, 2, 2)
+    assert found.curve == (
+        RefusalPoint(0.15, 1.0, 0.5, 0.0),
+        RefusalPoint(0.25, 0.5, 0.5, 0.3333),
+        RefusalPoint(0.45, 0.6667, 1.0, 0.3333),
+        RefusalPoint(0.65, 0.5, 1.0, 0.6667),
+    )
+    assert found.best == 0.45  # F1 .8; the others have .667, .5 and .667
+    assert found.describe() == [
+        "Refused 1 of 2 questions without an answer and 1 of 3 with one: precision 0.500, recall 0.500.",
+        "Refusing below a similarity of 0.450 would reach precision 0.667, recall 1.000.",
+    ]
+    none = count_refusals([False, False], [None, 0.5], 1)
+    assert (none.precision, none.recall, none.curve, none.best) == (None, 0.0, (), None)
+
+
+def test_the_label_is_read_stored_and_written(wb: Workbench, marked: Path) -> None:
+    test_set = load_test_set(marked)
+    assert [question.id for question in test_set.unanswerable] == ["n1", "n2"]
+    assert [question.id for question in test_set.first(1).questions] == ["q1", "n1"]
+    stored = wb.test_sets.load(wb.test_sets.from_folder(marked, "Marked").id)
+    assert stored.unanswerable == test_set.unanswerable and stored.questions_hash == test_set.questions_hash
+    unmarked = [Question("n1", test_set.unanswerable[0].text)]
+    assert {row.split(",")[-1] for row in to_csv(stored).splitlines() if "cement" in row} == {"no"}
+    wb.test_sets.add_questions(wb.test_sets.info("Marked").id, unmarked)
+    assert [question.id for question in wb.test_sets.load("Marked").unanswerable] == ["n2"]
+    assert wb.test_sets.load("Marked").questions_hash != stored.questions_hash
+
+
+def test_the_command_measures_refusals_and_an_index_keeps_its_threshold(wb: Workbench, marked: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    words = [str(marked), "--strategies", "hybrid", "--ragas", "none", "--metrics", "ndcg@10", "--refusals"]
+    shown: list[str] = []
+    payload, code = evaluate(wb, parser.parse_args(words), say=shown.append)
+    assert code == 0 and "refusals" in payload
+    found = payload["refusals"]["hybrid"]
+    assert (found.answerable, found.unanswerable, found.refused, found.refused_rightly) == (5, 2, 2, 2)
+    assert any(line.startswith("hybrid: Refused 2 of 2 questions without an answer and 0 of 5") for line in shown)
+    index = payload["index"]["name"]
+    assert isinstance(index, str)
+    wb.indexes.set_threshold(index, 0.0)
+    assert wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None).refused_rightly == 0
+    wb.indexes.set_threshold(index, None)
+    assert wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None).refused_rightly == 2
+    with pytest.raises(InvalidInput, match=r"Invalid similarity 1\.5"):
+        wb.indexes.set_threshold(index, 1.5)
+
+
+def test_without_marked_questions_there_is_nothing_to_refuse(wb: Workbench, beir: WriteTestSet) -> None:
+    with pytest.raises(InvalidInput, match="is marked as without an answer; add some"):
+        wb.test_sets.refusals(beir(), "keyword", on_progress=lambda _: None)

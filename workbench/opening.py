@@ -47,7 +47,7 @@ class Opening:
             patience: Seconds between the two steps; ``warm_now`` ends the pause.
         """
         self._patience, self._may_warm = patience, threading.Event()
-        self._opener, self._warmer = opener or open_configured, warmer or warm_model
+        self._opener, self._warmer = opener or open_configured, warmer or (lambda wb: wb.warm())
         self._lock = threading.Lock()
         self._future: Future[Workbench] | None = None
         self._thread: threading.Thread | None = None
@@ -210,7 +210,11 @@ class Opening:
 
 
 def open_configured(
-    home: Path | str | None = None, database_url: str | None = None, settings: Settings | None = None
+    home: Path | str | None = None,
+    database_url: str | None = None,
+    settings: Settings | None = None,
+    *,
+    starts_worker: bool = True,
 ) -> Workbench:
     """Open the workbench described by the arguments and the environment, and let it run jobs if configured.
 
@@ -226,7 +230,7 @@ def open_configured(
         from workbench.workbench import Workbench
 
     wb = Workbench.open(settings=chosen)
-    if wb.settings.run_worker:
+    if starts_worker and wb.settings.run_worker:
         wb.start_worker_process()
     return wb
 
@@ -237,15 +241,6 @@ def start_database(settings: Settings) -> None:
         from workbench.storage.postgres import start_in_background
 
         start_in_background(settings.postgres_dir)
-
-
-def warm_model(wb: Workbench) -> None:
-    """Load the workbench's embedding model.
-
-    Raises:
-        ModelError: The model's files are missing or damaged, or its endpoint failed.
-    """
-    wb.warm()
 
 
 def _has_failed(future: Future[Workbench]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.cli.options import Subcommands, add_repeated, add_yes_option, confirm
 from workbench.cli.output import Output, print_fields, print_table, strip_control_chars
@@ -169,30 +169,15 @@ def _show_document(wb: Workbench, arguments: argparse.Namespace, out: Output) ->
 
 
 def _create_document(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    path, text = _read_content(arguments)
-    if path is None and text is None:
+    content = _read_content(arguments)
+    if content["path"] is None and content["text"] is None:
         raise InvalidInput("No content given; use --file or --text.")
-    written = wb.documents.create(
-        path=path,
-        text=text,
-        source=arguments.source,
-        title=arguments.title,
-        url=arguments.url,
-        metadata=parse_assignments(arguments.meta, "--meta"),
-    )
+    written = wb.documents.create(source=arguments.source, **content)
     return _print_document(out, written.document, written.outcome)
 
 
 def _update_document(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    path, text = _read_content(arguments)
-    written = wb.documents.update(
-        arguments.id,
-        path=path,
-        text=text,
-        title=arguments.title,
-        url=arguments.url,
-        metadata=parse_assignments(arguments.meta, "--meta") or None,
-    )
+    written = wb.documents.update(arguments.id, **_read_content(arguments))
     return _print_document(out, written.document, written.outcome)
 
 
@@ -203,13 +188,16 @@ def _delete_document(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     return out.sentence(deletion, f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
 
 
-def _read_content(arguments: argparse.Namespace) -> tuple[Path | None, str | None]:
+def _read_content(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the content and the fields of a document as keyword arguments."""
     if arguments.file is not None and arguments.text is not None:
         raise InvalidInput("Use either --file or --text, not both.")
     if arguments.file is not None and not Path(arguments.file).is_file():
         raise UnreadableDocument(f"No such file: {arguments.file!r}.")
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
-    return (Path(arguments.file) if arguments.file is not None else None), text
+    path = Path(arguments.file) if arguments.file is not None else None
+    about = {"title": arguments.title, "url": arguments.url}
+    return {"path": path, "text": text, **about, "metadata": parse_assignments(arguments.meta, "--meta") or None}
 
 
 def _print_document(out: Output, document: Document, outcome: str) -> int:

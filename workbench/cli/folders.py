@@ -44,8 +44,7 @@ def declare_articles(parser: argparse.ArgumentParser) -> None:
 
 
 def _list_articles(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    articles = wb.articles.list(arguments.category, arguments.limit)
-    return _print_articles(out, articles)
+    return _print_articles(out, wb.articles.list(arguments.category, arguments.limit))
 
 
 def _show_article(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
@@ -87,19 +86,19 @@ def declare_workspace(parser: argparse.ArgumentParser) -> None:
     embed.add_argument(
         "path", nargs="?", metavar="PATH", help="conversation, a file in it, or a folder of conversations"
     )
-    search = _add_command(verbs, "search", "Find conversations.", _search_conversations)
-    search.add_argument("query", metavar="QUERY")
+    search = _add_command(verbs, "search", "Find conversations.", _search_conversations, "query")
     search.add_argument("--limit", type=int, default=10, metavar="N")
     search.add_argument("--type", default="", metavar="TYPE", help="only this type, such as plan")
     search.add_argument("--date", default="", metavar="YYYY-MM[-DD]", help="only this month or day")
-    similar = _add_command(verbs, "similar", "Find conversations similar to one.", _list_similar)
-    similar.add_argument("path", metavar="PATH")
+    similar = _add_command(verbs, "similar", "Find conversations similar to one.", _list_similar, "path")
     similar.add_argument("--limit", type=int, default=10, metavar="N")
     _add_command(verbs, "status", "Show which conversations are embedded.", _show_workspace)
 
 
-def _add_command(verbs: Subcommands, name: str, purpose: str, serve: SubcommandFunction) -> argparse.ArgumentParser:
-    verb = verbs.add(name, purpose, serve)
+def _add_command(
+    verbs: Subcommands, name: str, purpose: str, run: SubcommandFunction, *positional: str
+) -> argparse.ArgumentParser:
+    verb = verbs.add(name, purpose, run, *positional)
     verb.add_argument(
         "--workspace", default=".", metavar="FOLDER", help="workspace folder (default: the current directory)"
     )
@@ -141,8 +140,7 @@ def _search_conversations(wb: Workbench, arguments: argparse.Namespace, out: Out
 
 
 def _list_similar(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    hits = wb.workspaces.similar(_read_folder(arguments), arguments.path, arguments.limit)
-    return _print_hits(out, hits)
+    return _print_hits(out, wb.workspaces.similar(_read_folder(arguments), arguments.path, arguments.limit))
 
 
 def _show_workspace(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

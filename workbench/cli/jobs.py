@@ -148,19 +148,11 @@ def _print_reasons(console: Console, reasons: Mapping[str, JsonValue]) -> None:
 
 
 def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "recursive": arguments.recursive,
-        "max_pages": arguments.max_pages,
-        "within": arguments.within,
-        "include": arguments.include,
-        "exclude": arguments.exclude,
-        "browser": "always" if arguments.browser else "never" if arguments.no_browser else "auto",
-        "gone": "keep" if arguments.keep_gone else "remove",
-        "refresh": arguments.refresh,
-        "accept_removals": arguments.accept_removals,
-    }
-    chosen = {"max_depth": arguments.max_depth, "rate": arguments.rate, "concurrency": arguments.concurrency}
-    return options | {name: value for name, value in chosen.items() if value is not None}
+    names = ("recursive", "max_pages", "within", "include", "exclude", "refresh", "accept_removals")
+    names += ("max_depth", "rate", "concurrency")
+    options = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    browser = "always" if arguments.browser else "never" if arguments.no_browser else "auto"
+    return {**options, "browser": browser, "gone": "keep" if arguments.keep_gone else "remove"}
 
 
 def _print_dry_run(console: Console, report: DryRun) -> None:

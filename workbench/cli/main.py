@@ -130,7 +130,7 @@ def _read_own_strategies() -> dict[str, Never]:
 def run_command(words: Sequence[str]) -> int:
     """Run one command and return its exit code; errors become messages."""
     STRATEGIES.declare("the settings", _read_own_strategies)
-    options = _list_options(words)
+    options = list(words[: words.index("--")]) if "--" in words else words  # those after it are not options
     as_json = "--json" in options
     return catch_errors(lambda: _dispatch(words, as_json=as_json), as_json=as_json, debug="--debug" in options)
 
@@ -233,11 +233,6 @@ def _print_version(as_json: bool) -> int:
 
     Output(as_json=as_json).show({"version": __version__}, lambda console: console.print(f"workbench {__version__}"))
     return SUCCESS
-
-
-def _list_options(words: Sequence[str]) -> list[str]:
-    """Return the arguments before ``--``, since those after it are not options."""
-    return list(words[: words.index("--")]) if "--" in words else list(words)
 
 
 def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:

@@ -25,6 +25,8 @@ from workbench.types import ParameterValue, Scope
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
+    from workbench.workbench import Workbench
+
 # Confirmation of deletions
 
 
@@ -46,7 +48,7 @@ def confirm(arguments: argparse.Namespace, out: Output, sentence: str) -> None:
         raise Cancelled("Nothing was deleted.")
 
 
-SubcommandFunction = Callable[..., int]  # of the workbench, the arguments and the output
+SubcommandFunction = Callable[["Workbench", argparse.Namespace, Output], int]  # returns the exit code
 
 
 class Parser(argparse.ArgumentParser):
@@ -82,22 +84,26 @@ class Subcommands:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb_name")
 
-    def add(
-        self, name: str, purpose: str, run: SubcommandFunction, *positional: str, offline: bool = False
-    ) -> argparse.ArgumentParser:
-        """Add a subcommand with its positional arguments, and return its parser; ``offline`` needs no workbench."""
+    def add(self, name: str, purpose: str, run: SubcommandFunction, *positional: str) -> argparse.ArgumentParser:
+        """Add a subcommand with its positional arguments, and return its parser."""
         verb = self._verbs.add_parser(name, help=purpose, description=purpose)
         add_common(verb)
         for argument in positional:
             verb.add_argument(argument, metavar=argument.upper())
-        verb.set_defaults(verb=run, offline=offline)
+        verb.set_defaults(verb=run, offline=None)
         return verb
+
+    def add_offline(
+        self, name: str, purpose: str, run: Callable[[argparse.Namespace, Output], int], *positional: str
+    ) -> None:
+        """Add a subcommand that needs no workbench."""
+        self.add(name, purpose, lambda wb, arguments, out: 0, *positional).set_defaults(offline=run)
 
 
 def run_subcommand(arguments: argparse.Namespace, out: Output) -> int:
     """Run the selected subcommand on the configured workbench."""
-    if arguments.offline:
-        return arguments.verb(arguments, out)
+    if arguments.offline is not None:
+        return arguments.offline(arguments, out)
     with open_workbench() as wb:
         return arguments.verb(wb, arguments, out)
 

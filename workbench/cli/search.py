@@ -163,12 +163,12 @@ def _print_passage(console: Console, passage: Passage, query: str, header: str, 
         if table
         else highlight_words(query, excerpt(query, remove_rows(passage.text), EXCERPT_CHARS))
     )
-    console.print(Padding(text, (0, 0, 0, 11)))
+    console.print(Padding(text, PASSAGE_INDENT))
     place = passage.url or passage.path or passage.document_id
     if passage.copies:
         copies = strip_control_chars(passage.describe_copies())
         console.print(Padding(Text(copies, style="magenta"), PASSAGE_INDENT))
-    console.print(Padding(Text(f"{strip_control_chars(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
+    console.print(Padding(Text(f"{strip_control_chars(place)}  {passage.passage_id}", style="dim"), PASSAGE_INDENT))
 
 
 def _make_table(query: str, excerpt: TableExcerpt) -> Table:
@@ -194,7 +194,7 @@ def _print_legs(console: Console, passage: Passage) -> None:
     for name, leg in passage.attribution.items():
         rank = str(leg.rank) if leg.rank is not None else "-"
         table.add_row(name, rank, f"{leg.score:.4f}", f"{leg.contribution:+.4f}")
-    console.print(Padding(table, (0, 0, 0, 11)))
+    console.print(Padding(table, PASSAGE_INDENT))
 
 
 # workbench search
@@ -304,12 +304,7 @@ def run_compare(arguments: argparse.Namespace, out: Output) -> int:
         with suppress(WorkbenchError):  # a column that fails reports it
             wb.warm()  # else every column would include the time of loading
         comparison = wb.compare(
-            arguments.query,
-            strategies=names,
-            limit=arguments.limit,
-            scope=scope,
-            index=arguments.index,
-            parameters=parameters,
+            arguments.query, names, arguments.limit, scope, index=arguments.index, parameters=parameters
         )
     if arguments.export:
         asked = CompareArguments(tuple(names), arguments.limit, scope, arguments.index, parameters or {})

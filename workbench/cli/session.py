@@ -16,18 +16,11 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 
-@contextmanager
-def open_workbench() -> Generator[Workbench]:
-    """Open the workbench configured by the environment, and close it at the end."""
-    from workbench.opening import start_database
-    from workbench.settings import load_settings
+def open_workbench() -> Workbench:
+    """Open the workbench configured by the environment; use it in a ``with`` statement, which closes it."""
+    from workbench.opening import open_configured
 
-    settings = load_settings()
-    start_database(settings)
-    from workbench.workbench import Workbench
-
-    with Workbench.open(settings=settings) as wb:
-        yield wb
+    return open_configured(starts_worker=False)
 
 
 @contextmanager

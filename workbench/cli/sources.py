@@ -94,18 +94,9 @@ def _create_source(wb: Workbench, arguments: argparse.Namespace, out: Output) ->
 
 
 def _update_source(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    source = wb.sources.update(
-        arguments.id,
-        title=arguments.title,
-        url=arguments.url,
-        project=arguments.project,
-        folder=arguments.folder,
-        tags=() if arguments.no_tags else arguments.tag,
-        language=arguments.language,
-        encoding=arguments.encoding,
-        hidden=arguments.hidden,
-    )
-    return out.fields(source)
+    names = ("title", "url", "project", "folder", "language", "encoding", "hidden")
+    changes = {name: getattr(arguments, name) for name in names}
+    return out.fields(wb.sources.update(arguments.id, tags=() if arguments.no_tags else arguments.tag, **changes))
 
 
 def _delete_source(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

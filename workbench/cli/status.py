@@ -190,7 +190,15 @@ def run_doctor(arguments: argparse.Namespace, out: Output) -> int:
     """Print one line per check; return 1 if one failed."""
     checks = _run_checks()
     well = all(check.ok for check in checks)
-    out.show({"ok": well, "checks": checks}, lambda console: _print_checks(console, checks))
+
+    def human(console: Console) -> None:
+        from rich.text import Text
+
+        for check in checks:
+            mark = Text("ok    " if check.ok else "FAILED", style="green" if check.ok else "bold red")
+            console.print(Text.assemble(mark, f"  {check.name}: {check.detail}"), soft_wrap=True)
+
+    out.show({"ok": well, "checks": checks}, human)
     return 0 if well else 1
 
 
@@ -202,11 +210,3 @@ def _run_checks() -> list[Check]:
         from workbench.services.health import Check
 
         return [Check("database", False, str(error))]
-
-
-def _print_checks(console: Console, checks: list[Check]) -> None:
-    from rich.text import Text
-
-    for check in checks:
-        mark = Text("ok    " if check.ok else "FAILED", style="green" if check.ok else "bold red")
-        console.print(Text.assemble(mark, f"  {check.name}: {check.detail}"), soft_wrap=True)

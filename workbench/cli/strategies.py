@@ -45,13 +45,9 @@ def _read_promotion_scope(arguments: argparse.Namespace) -> Scope:
 
 
 def _promote_strategy(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    parameters = read_parameters(arguments.name, arguments.set)
+    scope, parameters = _read_promotion_scope(arguments), read_parameters(arguments.name, arguments.set)
     promoted = wb.promotions.promote(
-        arguments.name,
-        scope=_read_promotion_scope(arguments),
-        parameters=parameters,
-        index=arguments.index,
-        note=arguments.note,
+        arguments.name, scope=scope, parameters=parameters, index=arguments.index, note=arguments.note
     )
     return _print_promotions(out, promoted, [promoted])
 
@@ -88,8 +84,8 @@ def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion
 def declare_strategies(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommands."""
     verbs = Subcommands(parser)
-    verbs.add("list", "List all strategies.", _list_strategies, offline=True)
-    verbs.add("show", "Show a strategy with its parameters.", _show_strategy, "name", offline=True)
+    verbs.add_offline("list", "List all strategies.", _list_strategies)
+    verbs.add_offline("show", "Show a strategy with its parameters.", _show_strategy, "name")
     add_promotions(verbs)
 
 
@@ -145,13 +141,11 @@ def _list_rankers(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
         for ranker in rankers
     ]  # fmt: skip
     columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
-    value = {"rankers": rankers, "total": len(rankers)}
-    return out.table(value, columns, rows)
+    return out.table({"rankers": rankers, "total": len(rankers)}, columns, rows)
 
 
 def _show_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    ranker = wb.rankers.get(arguments.name)
-    return out.fields(ranker)
+    return out.fields(wb.rankers.get(arguments.name))
 
 
 def _export_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from workbench.errors import Cancelled, UnreadableDocument
@@ -165,7 +166,7 @@ def run_ingest(
             indexes.embed_waiting(hands, assignment.should_stop)
         if planned and assignment.job.source_id is not None:  # otherwise the job has just been restarted
             files = find_ingest_files(jobs.files, job_id, paths, restart=False)
-            _ingest_parts(documents, jobs, assignment, files, assignment.job.source_id, None)
+            _Ingest(documents, jobs, assignment, files, assignment.job.source_id).store_parts(None)
             with share_embedding(jobs, assignment) as hands:
                 indexes.embed_waiting(hands, assignment.should_stop)
         return Outcome({}, "")
@@ -174,88 +175,68 @@ def run_ingest(
     source = _source(sources, assignment)
     assignment.log(f"Reading {count_text(len(files.items), 'file')} into {source.title!r}.")
     with sources.fill(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
-        if parts is not None and len(parts) < 2:
-            report = _ingest_alone(documents, jobs, assignment, files, source.id)
-        else:
-            report = _ingest_parts(documents, jobs, assignment, files, source.id, parts)
-    left_out = _count_suffixes(as_texts(assignment.job.parameters.get("left_out"))) + Counter(files.left_out)
+        ingest = _Ingest(documents, jobs, assignment, files, source.id)
+        report = ingest.store_alone() if parts is not None and len(parts) < 2 else ingest.store_parts(parts)
+    names = as_texts(assignment.job.parameters.get("left_out"))
+    left_out = Counter(PurePosixPath(name).suffix.lower() for name in names) + Counter(files.left_out)
     return _outcome(jobs, assignment, files, replace(report, left_out=dict(left_out.most_common())))
 
 
-def _count_suffixes(names: Sequence[str]) -> Counter[str]:
-    """Count file names by suffix."""
-    return Counter(PurePosixPath(name).suffix.lower() for name in names)
+@dataclass(frozen=True, slots=True)
+class _Ingest:
+    """The work of one worker on the files of an ingest job."""
 
+    documents: DocumentService
+    jobs: Jobs
+    assignment: Assignment
+    files: IngestFiles
+    source_id: str  # the source to fill
 
-def _ingest_alone(
-    documents: DocumentService, jobs: Jobs, assignment: Assignment, files: IngestFiles, source_id: str
-) -> IngestReport:
-    """Ingest all files without parts; other workers may still embed their passages."""
-    with share_embedding(jobs, assignment) as hands:
-        report_progress = make_embedding_reporter(assignment, hands)
-        return _store_files(documents, jobs, assignment, files, source_id, report_progress, hands=hands)
+    def store_alone(self) -> IngestReport:
+        """Ingest all files without parts; other workers may still embed their passages."""
+        with share_embedding(self.jobs, self.assignment) as hands:
+            return self._store(make_embedding_reporter(self.assignment, hands), hands=hands)
 
+    def store_parts(self, parts: Sequence[Sequence[int]] | None) -> IngestReport:
+        """Ingest the parts that this worker takes.
 
-def _ingest_parts(
-    documents: DocumentService,
-    jobs: Jobs,
-    assignment: Assignment,
-    files: IngestFiles,
-    source_id: str,
-    parts: Sequence[Sequence[int]] | None,
-) -> IngestReport:
-    """Ingest the parts that this worker takes.
+        Args:
+            parts: Indexes of the items of each part; None if the parts are already written.
+        """
+        files, job_id = self.files, self.assignment.job.id
 
-    Args:
-        documents: Service that stores the documents.
-        jobs: The queue.
-        assignment: The job.
-        files: Its files.
-        source_id: The source to fill.
-        parts: Indexes of the items of each part; None if the parts are already written.
-    """
-    job_id = assignment.job.id
+        def plan() -> None:
+            contents = [[files.positions[place] for place in part] for part in parts or ()]
+            sizes = [sum(files.items[place].size or 1 for place in part) for part in parts or ()]
+            self.jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents], sizes)
 
-    def plan() -> None:
-        contents = [[files.positions[place] for place in part] for part in parts or ()]
-        sizes = [sum(files.items[place].size or 1 for place in part) for part in parts or ()]
-        jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents], sizes)
+        with share_parts(self.jobs, self.assignment, plan) as in_hand:
+            run = self
+            if self.assignment.leads and parts is None:
+                run = replace(self, files=files.add_missing(self.jobs.files.places(job_id)))
+            on_progress = make_progress_reporter(self.assignment, in_hand, "files")
+            return run._store(on_progress, shared=SharedItems(in_hand, run.files.places))
 
-    with share_parts(jobs, assignment, plan) as in_hand:
-        if assignment.leads and parts is None:
-            files = files.add_missing(jobs.files.places(job_id))
-        on_progress = make_progress_reporter(assignment, in_hand, "files")
-        return _store_files(
-            documents, jobs, assignment, files, source_id, on_progress, SharedItems(in_hand, files.places)
-        )
-
-
-def _store_files(
-    documents: DocumentService,
-    jobs: Jobs,
-    assignment: Assignment,
-    files: IngestFiles,
-    source_id: str,
-    on_progress: OnProgress | None,
-    shared_items: SharedItems | None = None,
-    hands: EmbeddingLease | None = None,
-) -> IngestReport:
-    """Store all files, or the parts that this worker takes, and record the outcome of each."""
-    record = FileRecord(jobs.files, assignment.job.id, files.positions)
-    try:
-        options = IngestOptions(
-            index=as_text_or_none(assignment.job.parameters["index"]),
-            paths=as_texts(assignment.job.parameters["paths"]),
-            failures=files.failures,
-            on_progress=on_progress,
-            should_stop=assignment.should_stop,
-            on_items=record,
-            shared=shared_items,
-            hands=hands,
-        )
-        return documents.ingest_items(source_id, files.items, options)
-    finally:
-        record.flush()
+    def _store(
+        self, on_progress: OnProgress | None, shared: SharedItems | None = None, hands: EmbeddingLease | None = None
+    ) -> IngestReport:
+        """Store all files, or the parts that this worker takes, and record the outcome of each."""
+        parameters = self.assignment.job.parameters
+        record = FileRecord(self.jobs.files, self.assignment.job.id, self.files.positions)
+        try:
+            options = IngestOptions(
+                index=as_text_or_none(parameters["index"]),
+                paths=as_texts(parameters["paths"]),
+                failures=self.files.failures,
+                on_progress=on_progress,
+                should_stop=self.assignment.should_stop,
+                on_items=record,
+                shared=shared,
+                hands=hands,
+            )
+            return self.documents.ingest_items(self.source_id, self.files.items, options)
+        finally:
+            record.flush()
 
 
 def _outcome(jobs: Jobs, assignment: Assignment, files: IngestFiles, report: IngestReport) -> Outcome:
@@ -321,19 +302,21 @@ def run_document(documents: DocumentService, files: JobFiles, assignment: Assign
     paths, about = as_texts(parameters["paths"]), as_object(parameters["document"])
     path = Path(paths[0]) if paths else None
     text = None if path is not None else files.bytes(assignment.job.id, 0).decode()
-    title, url = as_text_or_none(about["title"]), as_text_or_none(about["url"])
-    metadata, document_id = as_object(about["metadata"]), as_text_or_none(parameters.get("update"))
-    report_progress, should_stop = assignment.progress, assignment.should_stop
-    if document_id:
-        written = documents.update(
-            document_id, path=path, text=text, title=title, url=url, metadata=metadata, on_progress=report_progress,
-            should_stop=should_stop,
-        )  # fmt: skip
-    else:
-        written = documents.create(
-            path=path, text=text, source=as_text_or_none(parameters["source"]), title=title, url=url, metadata=metadata,
-            on_progress=report_progress, should_stop=should_stop,
-        )  # fmt: skip
+    document_id = as_text_or_none(parameters.get("update"))
+    write = (
+        partial(documents.update, document_id)
+        if document_id
+        else partial(documents.create, source=as_text_or_none(parameters["source"]))
+    )
+    written = write(
+        path=path,
+        text=text,
+        title=as_text_or_none(about["title"]),
+        url=as_text_or_none(about["url"]),
+        metadata=as_object(about["metadata"]),
+        on_progress=assignment.progress,
+        should_stop=assignment.should_stop,
+    )
     files.forget_bytes(assignment.job.id)
     document = written.document
     result: JsonObject = {"document_id": document.id, "outcome": written.outcome, "passages": document.passages_count}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from workbench.errors import Cancelled, NotFound, WorkbenchError
 from workbench.jobs.runners import Runner, Runners
-from workbench.jobs.sharing import Assignment, Outcome, WorkerStopped
+from workbench.jobs.sharing import Assignment, WorkerStopped
 from workbench.storage.job_parts import PartLost
 from workbench.storage.jobs import JOIN_TASK, Job, Jobs, Queue, name_queues
 from workbench.telemetry import JOB, measure
@@ -110,13 +110,9 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
         sentence = f"Unexpected error ({type(error).__name__}: {error}); see the worker's log, then resume the job."
         _end(assignment, jobs, "failed", sentence, error=sentence)
     else:
-        _complete(assignment, jobs, outcome)
-
-
-def _complete(assignment: Assignment, jobs: Jobs, outcome: Outcome) -> None:
-    status = "completed_with_errors" if outcome.with_errors else "completed"
-    assignment.log(outcome.message)
-    jobs.finish(assignment.job.id, status, message=outcome.message, result=outcome.result)
+        status = "completed_with_errors" if outcome.with_errors else "completed"
+        assignment.log(outcome.message)
+        jobs.finish(job.id, status, message=outcome.message, result=outcome.result)
 
 
 def _end(assignment: Assignment, jobs: Jobs, status: str, message: str, error: str | None = None) -> None:

@@ -136,13 +136,11 @@ class AnswerService:
 
     @retry_read
     def ask(self, query: str, ask: Ask = DEFAULT_ASK) -> AnswerStream:
-        """Search, and start to answer from the passages found.
+        """Search, and start to answer from the passages found; see ``Workbench.ask``.
 
         If the LLM is unavailable, the answer consists of extracts, with a note.
 
         Raises:
-            InvalidInput: The limit is outside 1..20, or the query, strategy or a parameter is invalid.
-            ScopeError: The scope contains an unknown name.
             ConfigurationError: An LLM is only partly configured.
         """
         from workbench.retrieval.answering.synthesis import draft_answer

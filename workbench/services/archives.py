@@ -115,7 +115,7 @@ class ArchiveService:
         from workbench.ingestion.incoming import list_archive_items
 
         place = folder or self.resolve_folder()
-        return self._mirror.pair(place, lambda: list_archive_items(place))
+        return MirroredFolder(self._mirror, place, lambda: list_archive_items(place))
 
     def resolve_folder(self) -> Path:
         """Return the absolute path of the archives.

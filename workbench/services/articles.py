@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,10 +74,11 @@ class ArticleService(ArticleFolder):
         """
         articles = self if folder is None else ArticleFolder(folder)
         place = articles.place()
-        return self._mirror.pair(place, lambda: _list_items(place, articles.by_path()))
 
+        def list_items() -> list[IngestItem]:
+            from workbench.ingestion.incoming import list_files
 
-def _list_items(folder: Path, articles: Container[str]) -> list[IngestItem]:
-    from workbench.ingestion.incoming import list_files
+            published = articles.by_path()
+            return [item for item in list_files([place]).items if item.key in published]
 
-    return [item for item in list_files([folder]).items if item.key in articles]
+        return MirroredFolder(self._mirror, place, list_items)

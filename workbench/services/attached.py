@@ -392,7 +392,8 @@ class TableSync:
         self._known = {row.key: row for row in known}
         self._remove([key for key in self._known if key not in self._hashes])
         names = self._list_documents()
-        todo = [key for key, value in self._hashes.items() if self._is_to_read(key, value)]
+        own = {row.key for row in known if row.source_id == self._source}  # may be parts of documents that are new
+        todo = [key for key in self._hashes if key in own or not self._is_same(key)]
         done = 0
         for window in split_windows(todo, MATCHED_AT_ONCE):
             found = self._table.fetch(window)
@@ -407,13 +408,7 @@ class TableSync:
         return corpus.indexes.with_counts(index.name)
 
     def _is_same(self, key: str) -> bool:
-        known = self._known.get(key)
-        return known is not None and known.hash == self._hashes[key] and not known.outdated
-
-    def _is_to_read(self, key: str, value: bytes) -> bool:
-        """Return whether a row is new or changed, or may be a part of a document that is new or changed."""
-        known = self._known.get(key)
-        return known is None or known.hash != value or known.outdated or known.source_id == self._source
+        return self._has_same_text(key) and not self._known[key].outdated
 
     def _look(self, done: int, total: int) -> None:
         if self._should_stop is not None and self._should_stop():

@@ -11,7 +11,7 @@ from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup, Manifest
 from workbench.storage.jobs import Queue
-from workbench.types import OnProgress, Progress, Value
+from workbench.types import OnProgress, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,11 @@ class BackupService:
             raise Conflict(f"{target} already exists; choose another file, or use --force to replace it.")
         unfinished = target.with_name(target.name + ".part")
         try:
-            manifest = self._backup.write(unfinished, __version__, on_progress or _ignore)
+            manifest = self._backup.write(unfinished, __version__, on_progress or (lambda progress: None))
             unfinished.replace(target)
         except OSError as error:
-            raise InvalidInput(
-                f"Cannot write {target} ({error.strerror or error}); choose another location."
-            ) from error
+            reason = error.strerror or error
+            raise InvalidInput(f"Cannot write {target} ({reason}); choose another location.") from error
         finally:
             unfinished.unlink(missing_ok=True)
         return _make_report(target, manifest, began)
@@ -78,14 +77,10 @@ class BackupService:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InvalidInput(f"Cannot read {source} ({reason}); use a file written by 'workbench export'.") from error
-        manifest = self._backup.read(source, on_progress or _ignore)
+        manifest = self._backup.read(source, on_progress or (lambda progress: None))
         for index in manifest["indexes"]:
             self._corpus.finish_index(self._corpus.index(index["name"]))
         return _make_report(source, manifest, began)
-
-
-def _ignore(progress: Progress) -> None:
-    """Ignore progress."""
 
 
 def _make_report(path: Path, manifest: Manifest, began: float) -> BackupReport:

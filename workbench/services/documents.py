@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -113,12 +113,8 @@ class DocumentService:
     def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
         self._corpus, self._sources, self._indexes = corpus, sources, indexes
         stored = corpus.documents
-        self.list, self.count, self.file, self.list_changed = (
-            stored.list,
-            stored.count,
-            stored.file,
-            stored.list_changed,
-        )
+        self.list, self.count, self.file = stored.list, stored.count, stored.file
+        self.list_changed = stored.list_changed
         self._turns = tuple(threading.Lock() for _ in range(LOCK_COUNT))
 
     # Ingest many documents
@@ -129,26 +125,15 @@ class DocumentService:
         destination: Destination = DEFAULT_DESTINATION,
         options: IngestOptions = DEFAULT_OPTIONS,
     ) -> IngestReport:
-        """Read files and folders into a source.
+        """Read files and folders into a source; see ``Workbench.ingest``.
 
         A source created for them is removed if nothing could be stored; the report then has no source.
-
-        Raises:
-            InvalidInput: None of the paths exists, or an argument has the wrong type.
-            NotFound: No such index.
-            Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
         from workbench.ingestion.incoming import list_files, source_title
         from workbench.ingestion.readers.formats import describe_missing, expand_home
 
-        keys = {
-            "source": destination.source,
-            "project": destination.project,
-            "folder": destination.folder,
-            "index": options.index,
-        }
-        for noun, key in keys.items():
-            if key is not None:
+        for noun, key in (*asdict(destination).items(), ("index", options.index)):
+            if noun != "tags" and key is not None:
                 check_key(noun, key)
         places = [expand_home(path) for path in paths]
         if (sentence := describe_missing(places)) is not None:

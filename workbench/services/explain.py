@@ -56,13 +56,10 @@ class ExplainService:
         document_id: str | None = None,
         elsewhere: bool = True,
     ) -> Explanation:
-        """Explain the rank of a passage, or of a document by its best passage, or the step that dropped it.
-
-        ``elsewhere`` also ranks it by every other strategy that needs no additional model.
+        """Explain a rank, or the step that dropped a passage; see ``Workbench.explain``.
 
         Raises:
-            InvalidInput: Neither or both of passage and document are given. NotFound: It does not exist.
-            ModelError: The index's model is unavailable. Also raises what ``search`` raises.
+            ModelError: The index's model is unavailable.
         """
         if (passage_id is None) == (document_id is None):
             raise InvalidInput("Give either a passage_id or a document_id.")
@@ -71,7 +68,9 @@ class ExplainService:
         if not candidates:
             return self._not_indexed(traced, str(document_id))
         explained = self._make_explanation(traced, candidates, document_id or "")
-        return self._add_other_ranks(explained, self._others(traced.query)) if elsewhere else explained
+        if not elsewhere:
+            return explained
+        return replace(explained, elsewhere=self._others(traced.query).find_ranks(explained))
 
     @retry_read
     def explain_hits(self, query: str, ask: Ask = DEFAULT_ASK) -> tuple[SearchResult, list[Explanation]]:
@@ -83,7 +82,8 @@ class ExplainService:
             if "unmatched" in hit.metadata:  # a foreign retriever's own text, about which nothing else is known
                 continue
             candidates = self._candidates(traced.query.request, hit.passage_id, None)
-            explained.append(self._add_other_ranks(self._make_explanation(traced, candidates), others))
+            one = self._make_explanation(traced, candidates)
+            explained.append(replace(one, elsewhere=others.find_ranks(one)))
         return traced.result, explained
 
     @retry_read
@@ -313,9 +313,6 @@ class ExplainService:
             and (other.reads_attached or not request.index.is_attached)
         )
         return _OtherRankings(self._search, query, names)
-
-    def _add_other_ranks(self, explained: Explanation, others: _OtherRankings) -> Explanation:
-        return replace(explained, elsewhere=others.find_ranks(explained))
 
 
 @dataclass

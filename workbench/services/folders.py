@@ -55,7 +55,7 @@ class FolderMirror:
 
     def __init__(self, corpus: Corpus, sources: SourceService, documents: DocumentService, source_type: str) -> None:
         self._corpus, self._sources, self._documents, self.source_type = corpus, sources, documents, source_type
-        self._stamps: dict[Path, tuple[str, Stamps]] = {}
+        self.stamps: dict[Path, tuple[str, Stamps]] = {}
         self.lock = threading.Lock()  # locked while a folder is compared or synchronised
 
     def source(self, folder: Path, *, for_ingest: bool = False) -> str:
@@ -79,19 +79,6 @@ class FolderMirror:
     def find_source(self, folder: Path) -> str | None:
         """Return the id of a folder's source, or None if there is none yet."""
         return self._corpus.sources.find_id_by_url(folder.as_uri(), self.source_type)
-
-    def pair(self, folder: Path, items: Callable[[], Sequence[IngestItem]]) -> MirroredFolder:
-        """Return a folder paired with its source; ``items`` reads its files and is called only after a change."""
-        return MirroredFolder(self, folder, items)
-
-    def is_known(self, folder: Path) -> bool:
-        """Return whether a folder is unchanged since it last matched its source, by the metadata of its files."""
-        known = self._stamps.get(folder)
-        return known is not None and known == (self.find_source(folder), stamp_files(folder))
-
-    def note(self, folder: Path, source_id: str, stamps: Stamps) -> None:
-        """Record that a folder with these file stamps matches its source."""
-        self._stamps[folder] = (source_id, stamps)
 
     def state(self, folder: Path) -> str:
         """Return a hash of a folder's file stamps, its source and the default index."""
@@ -144,16 +131,11 @@ class FolderMirror:
 
 @dataclass(frozen=True, slots=True)
 class MirroredFolder:
-    """A folder paired with the source that mirrors it."""
+    """A folder paired with the source that mirrors it; ``items`` reads its files and is called only after a change."""
 
     mirror: FolderMirror
     folder: Path
     items: Callable[[], Sequence[IngestItem]]
-
-    @property
-    def kind(self) -> str:
-        """The type of its source, such as "archive" or "articles"."""
-        return self.mirror.source_type
 
     def source(self) -> str:
         """Return the id of its source, created on first use."""
@@ -161,7 +143,8 @@ class MirroredFolder:
 
     def is_known(self) -> bool:
         """Return whether it is unchanged since it last matched its source, by the metadata of its files."""
-        return self.mirror.is_known(self.folder)
+        known = self.mirror.stamps.get(self.folder)
+        return known is not None and known == (self.mirror.find_source(self.folder), stamp_files(self.folder))
 
     def find_changes(self) -> Pending:
         """Compare the folder with its source, by content."""
@@ -169,16 +152,12 @@ class MirroredFolder:
             source_id, stamps = self.mirror.find_source(self.folder), stamp_files(self.folder)
             pending = self.mirror.find_changes(source_id, self.items())
             if source_id is not None and not pending.any:
-                self.mirror.note(self.folder, source_id, stamps)
+                self.mirror.stamps[self.folder] = (source_id, stamps)
             return pending
-
-    def state(self) -> str:
-        """Return a hash of the folder's file stamps, its source and the default index."""
-        return self.mirror.state(self.folder)
 
     def settle(self) -> None:
         """Record the folder as synchronised; files missing from its source are unreadable."""
-        self.mirror.note(self.folder, self.source(), stamp_files(self.folder))
+        self.mirror.stamps[self.folder] = (self.source(), stamp_files(self.folder))
 
     def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
         """Synchronise the folder if it has changed, and return the id of its source."""
@@ -195,7 +174,7 @@ class MirroredFolder:
     def _synchronise(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> SyncReport:
         source_id, stamps = self.source(), stamp_files(self.folder)
         report = self.mirror.sync(source_id, self.items(), on_progress=on_progress, should_stop=should_stop)
-        self.mirror.note(self.folder, source_id, stamps)
+        self.mirror.stamps[self.folder] = (source_id, stamps)
         return report
 
 
@@ -241,14 +220,14 @@ class FolderWork:
         if mirrored.is_known():
             return None
         with self._lock:  # concurrent searches share one job
-            wanted = {"mirrored": mirrored.kind, "folder": str(mirrored.folder)}
+            wanted = {"mirrored": mirrored.mirror.source_type, "folder": str(mirrored.folder)}
             unfinished = self._jobs.with_parameters("ingest", wanted, unfinished=True)
             if unfinished is not None:
                 return FolderJob(unfinished)
             if mirrored.find_changes().bytes <= JOB_THRESHOLD_BYTES:
                 return None
             source_id = mirrored.source()  # created first, because the state contains its id
-            wanted["state"] = mirrored.state()
+            wanted["state"] = mirrored.mirror.state(mirrored.folder)
             job = self._jobs.with_parameters("ingest", wanted)
             if job is None:
                 title = f"Embed {mirrored.folder.name}"

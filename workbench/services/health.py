@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from workbench.errors import WorkbenchError
 from workbench.formatting import GB, count_text, size_text
@@ -113,17 +113,11 @@ class HealthService:
         """
         self._corpus.index()
         replica, work = replica or self.replica(), work or self.work()
-        counts = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
+        counts, stored = self._counts(), self._corpus.indexes
+        sizes = {index.name: stored.bytes_on_disk(index.name) for index in stored.list()}
         indexes = [
-            cast(
-                "IndexStatus",
-                index.to_dict()
-                | {
-                    "vector_search": describe_vector_search(index),
-                    "bytes": self._corpus.indexes.bytes_on_disk(index.name),
-                },
-            )
-            for index in self._corpus.indexes.list()
+            index.to_dict() | {"vector_search": describe_vector_search(index), "bytes": sizes[index.name]}
+            for index in stored.list()
         ]
         tried = self.passages()
         return {
@@ -136,7 +130,7 @@ class HealthService:
                 "bytes": int(counts["bytes"]),
             },
             "corpus": {name: int(counts[name]) for name in COUNTED_KINDS},
-            "indexes": indexes,
+            "indexes": cast("list[IndexStatus]", indexes),
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
             "replica": replica.to_dict() if replica else None,
@@ -170,8 +164,8 @@ class HealthService:
         """Check everything that a search depends on; ``replica`` as for ``status``."""
         replica = replica or self.replica()
         tries: tuple[tuple[str, Callable[[], str]], ...] = (
-            ("database", self._database),
-            ("pgvector", self._pgvector),
+            ("database", lambda: str(self._counts()["postgres"]).split(" on ")[0]),
+            ("pgvector", lambda: f"pgvector {self._counts()['pgvector']}"),
             ("embedding model", self._model),
             ("default index", self._index),
             ("vector search", self._vector_search),
@@ -179,15 +173,16 @@ class HealthService:
             ("jobs", self._jobs),
             *([("replica", functools.partial(_check_replica, replica))] if replica else []),
         )
-        return [_run_check(name, attempt) for name, attempt in tries]
+        checks: list[Check] = []
+        for name, attempt in tries:
+            try:
+                checks.append(Check(name, True, attempt()))
+            except WorkbenchError as error:
+                checks.append(Check(name, False, str(error)))
+        return checks
 
-    def _database(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
-        return str(row["postgres"]).split(" on ")[0]
-
-    def _pgvector(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
-        return f"pgvector {row['pgvector']}"
+    def _counts(self) -> Mapping[str, Any]:
+        return self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
 
     def _model(self) -> str:
         index = self._corpus.index()
@@ -261,11 +256,8 @@ def describe_vector_search(index: Index) -> str:
         return f"in its table, by {found} ({index.attachment['distance']})" if found else "in its table, exact"
     state = get_graph_state(index)
     if state is None:
-        return (
-            f"exact until the next ingest, or 'workbench indexes build {index.name}', builds its graph"
-            if (_needs_graph(index))
-            else "exact"
-        )
+        later = f" until the next ingest, or 'workbench indexes build {index.name}', builds its graph"
+        return "exact" + (later if _needs_graph(index) else "")
     return state.sentence if state.is_sound else f"exact, as it has {state.sentence}"
 
 
@@ -273,13 +265,6 @@ def _check_replica(replica: ReplicaState) -> str:
     if not replica.is_reachable:
         raise WorkbenchError(f"{replica.sentence}. Start it, or correct WORKBENCH_READ_DATABASE_URL.")
     return replica.sentence
-
-
-def _run_check(name: str, attempt: Callable[[], str]) -> Check:
-    try:
-        return Check(name, True, attempt())
-    except WorkbenchError as error:
-        return Check(name, False, str(error))
 
 
 def _package_version(package: str) -> str:

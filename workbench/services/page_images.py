@@ -184,14 +184,12 @@ class PageImages:
         if span is None:
             return picture
         scans = self.scans(document_id, number)
-        boxes = _boxes_of_words(scans, span)
-        if media_type == PDF_MEDIA_TYPE and not self._is_scan(document_id, number):
+        words = (word for scan in scans for word in scan.words if word.start < span[1] and word.end > span[0])
+        boxes: list[PageBox] = [(word.left, word.top, word.right, word.bottom) for word in words]
+        scanned = as_items(self._corpus.documents.record(document_id).metadata.get("scanned_pages"))  # read whole
+        if media_type == PDF_MEDIA_TYPE and number not in scanned:
             boxes += self._boxes_of_lines(data, document_id, number, span, scans)
         return _highlight(picture, boxes)
-
-    def _is_scan(self, document_id: str, number: int) -> bool:
-        """Return whether OCR read the whole page, not only its pictures."""
-        return number in as_items(self._corpus.documents.record(document_id).metadata.get("scanned_pages"))
 
     def _boxes_of_lines(
         self, data: bytes, document_id: str, number: int, span: Span, scans: Sequence[ScannedPage]
@@ -213,11 +211,6 @@ class PageImages:
         for word in (word for scan in scans for word in scan.words):
             text = text[: word.start - start] + " " * (word.end - word.start) + text[word.end - start :]
         return find_boxes(text, own, read_page_lines(data, number, page_rotation(record.metadata, number)))
-
-
-def _boxes_of_words(scans: Sequence[ScannedPage], span: Span) -> list[PageBox]:
-    words = (word for scan in scans for word in scan.words if word.start < span[1] and word.end > span[0])
-    return [(word.left, word.top, word.right, word.bottom) for word in words]
 
 
 def _highlight(picture: Image, boxes: Sequence[PageBox]) -> Image:

@@ -28,29 +28,15 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A strategy as declared by a package or ``workbench.toml``; ``define_strategy`` makes one."""
+    """A strategy for an entry point or ``workbench.toml``; its fields are the arguments of ``OwnStrategies.add``."""
 
     retriever: object
-    postprocessors: tuple[object, ...] = ()
+    postprocessors: Sequence[object] = ()
     title: str = ""
     summary: str = ""
-    parameters: tuple[Parameter, ...] = ()
+    parameters: Sequence[Parameter] = ()
     seconds: float | None = None
     version: str = ""
-
-
-def define_strategy(
-    retriever: object,
-    *,
-    postprocessors: Sequence[object] = (),
-    title: str = "",
-    summary: str = "",
-    parameters: Sequence[Parameter] = (),
-    seconds: float | None = None,
-    version: str = "",
-) -> Definition:
-    """Return a strategy for an entry point or ``workbench.toml``; it takes the arguments of ``OwnStrategies.add``."""
-    return Definition(retriever, tuple(postprocessors), title, summary, tuple(parameters), seconds, version)
 
 
 def make_strategy(name: str, definition: Definition, seconds: float, headers: Mapping[str, str]) -> Strategy:
@@ -70,16 +56,15 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
     if not 0 < limit_s <= MAX_SECONDS:
         raise InvalidInput(f"Invalid time limit of {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
     kind, ask = make_ask(definition.retriever, headers)
-    retrieval = OwnRetrieval(
-        definition.retriever, kind, ask, definition.postprocessors, limit_s, definition.version or uuid.uuid4().hex
-    )
+    stages, version = tuple(definition.postprocessors), definition.version or uuid.uuid4().hex
+    retrieval = OwnRetrieval(definition.retriever, kind, ask, stages, limit_s, version)
     return Strategy(
         name,
         definition.title or name,
-        definition.summary or f"Your own: {kind}{' and postprocessors' if definition.postprocessors else ''}.",
+        definition.summary or f"Your own: {kind}{' and postprocessors' if stages else ''}.",
         "ForeignRetriever",
         legs=(OWN, VECTOR),
-        parameters=definition.parameters,
+        parameters=tuple(definition.parameters),
         own=retrieval,
     )
 
@@ -141,15 +126,7 @@ class OwnStrategies:
         if isinstance(retriever, Definition):
             definition = retriever
         else:
-            definition = define_strategy(
-                retriever,
-                postprocessors=postprocessors,
-                title=title,
-                summary=summary,
-                parameters=parameters,
-                seconds=seconds,
-                version=version,
-            )
+            definition = Definition(retriever, postprocessors, title, summary, parameters, seconds, version)
         strategy = self._make(name, definition, headers)
         STRATEGIES.add(strategy, replace=replace)
         return strategy
@@ -278,10 +255,8 @@ def _load(entry: EntryPoint, options: Mapping[str, Any]) -> Definition:
         def fail(question: str, limit: int) -> object:
             raise ConfigurationError(message)
 
-        return define_strategy(fail, **options)
-    if isinstance(found, Definition):
-        return found
-    return define_strategy(found, **options)
+        return Definition(fail, **options)
+    return found if isinstance(found, Definition) else Definition(found, **options)
 
 
 _OPTIONS = {"use": str, "url": str, "title": str, "summary": str, "seconds": int | float, "version": str}
@@ -366,7 +341,7 @@ def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition
         raise ValueError("a strategy has either use or url")
     options: dict[str, Any] = {**declared, "parameters": parameters}
     if target is None:
-        return define_strategy(url, **options)
+        return Definition(url, **options)
     from importlib.metadata import EntryPoint
 
     entry = EntryPoint("", target, ENTRY_POINT_GROUP)

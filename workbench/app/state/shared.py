@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.opening import Opening, warm_model
+from workbench.opening import Opening
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.telemetry import suppress_telemetry
@@ -99,7 +99,7 @@ def current_theme() -> str:
 def _warm_up(wb: Workbench) -> None:
     """Load the model, the retrieval framework and the LLM client, which take seconds to import."""
     import_framework()
-    warm_model(wb)
+    wb.warm()
     with suppress_telemetry():  # not a user's search
         wb.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
     if wb.corpus.llm is not None:

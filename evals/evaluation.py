@@ -268,7 +268,7 @@ Rankings = Mapping[str, Mapping[str, Ranking]]  # by strategy and question id
 
 @dataclass(frozen=True, slots=True)
 class PoolItem(Value):
-    """A question and a document to judge; ``start`` is where its first found passage starts."""
+    """A question and a document to judge; ``start`` is the start of its first found passage."""
 
     question_id: str
     question: str

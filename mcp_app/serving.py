@@ -24,7 +24,7 @@ MCP_PATH = "/mcp"
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
-LOG_TIMEOUT_S, FAST_LOG_TIMEOUT_S = 5.0, 0.2  # seconds for the last entries of the call log
+LOG_TIMEOUT_S = 0.2  # seconds for the last entries of the call log
 SHUTDOWN_TIMEOUT_S = 1  # seconds for calls in progress, which can be repeated
 KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
@@ -72,12 +72,10 @@ def serve(
             raise
     finally:
         ignore_signals()
-        patient = transport != "stdio"  # stdio clients kill the process after two seconds
-        server.boundary.log.flush(LOG_TIMEOUT_S if patient else FAST_LOG_TIMEOUT_S)
-        if not opening.close(waits=patient):
+        server.boundary.log.flush(LOG_TIMEOUT_S)
+        if not opening.close(waits=False):  # clients kill the process after two seconds
             exit_now()
-    if transport == "stdio":
-        exit_now()  # skip half a second of interpreter shutdown
+    exit_now()  # skip half a second of interpreter shutdown
 
 
 def _start_telemetry() -> None:

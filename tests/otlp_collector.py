@@ -10,10 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-KINDS = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsServiceRequest}
 
 
 @dataclass
@@ -38,33 +35,20 @@ class Collector:
         return [
             span
             for request in self.sent
-            if isinstance(request, ExportTraceServiceRequest)
             for resource in request.resource_spans
             for scope in resource.scope_spans
             if scope.scope.name == "rag-workbench"
             for span in scope.spans
         ]
 
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics of this project, by name."""
-        return {
-            metric.name: metric
-            for request in self.sent
-            if isinstance(request, ExportMetricsServiceRequest)
-            for resource in request.resource_metrics
-            for scope in resource.scope_metrics
-            for metric in scope.metrics
-            if metric.name.startswith("workbench.")
-        }
-
     def services(self) -> set[str]:
         """Return the names of the services that sent something."""
-        resources = [r for request in self.sent for r in getattr(request, "resource_spans", ())]
+        resources = [r for request in self.sent for r in request.resource_spans]
         return {attributes(each.resource)["service.name"] for each in resources}
 
 
 def attributes(told: Any) -> dict[str, Any]:
-    """Return the attributes of a span, a data point or a resource as a dict."""
+    """Return the attributes of a span or a resource as a dict."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in told.attributes}
 
 
@@ -76,7 +60,7 @@ def collecting() -> Iterator[Collector]:
     class Taking(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            collector.sent.append(KINDS[self.path].FromString(body))
+            collector.sent.append(ExportTraceServiceRequest.FromString(body))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()

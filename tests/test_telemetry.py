@@ -43,11 +43,6 @@ def named(collector: Collector, name: str) -> Any:
     return span
 
 
-def targets(metric: Any, key: str) -> dict[str, int]:
-    """Return how often each target was measured."""
-    return {attributes(point)[key]: point.count for point in metric.histogram.data_points}
-
-
 def test_a_search_reports_its_strategy_its_steps_and_times_and_no_word_of_it(
     minilm_wb: Workbench, folder: Callable[..., Path]
 ) -> None:
@@ -62,8 +57,7 @@ def test_a_search_reports_its_strategy_its_steps_and_times_and_no_word_of_it(
     assert {f"step {step}" for step in (TimedStep.EMBED, TimedStep.VECTOR)} <= {span.name for span in steps}
     assert {span.parent_span_id for span in steps} == {search.span_id}
     assert all(search.start_time_unix_nano <= s.start_time_unix_nano <= s.end_time_unix_nano for s in steps)
-    assert targets(collector.metrics()["workbench.search.duration"], "workbench.strategy") == {"hybrid": 1}
-    assert "keyword" in targets(collector.metrics()["workbench.step.duration"], "workbench.step")
+    assert "step keyword" in {span.name for span in steps}
     assert collector.services() == {"rag-workbench"}
     everything = b"".join(request.SerializeToString() for request in collector.sent).lower()
     assert not [word for word in (*QUESTION.split(), "cats", "sleeps") if word.encode() in everything]
@@ -83,7 +77,6 @@ def test_a_job_reports_its_kind_and_how_it_ended(wb: Workbench, folder: Callable
     span = named(collector, "job ingest")
     told = attributes(span)
     assert (told["workbench.kind"], told["workbench.job"], told["workbench.with_errors"]) == ("ingest", job.id, False)
-    assert targets(collector.metrics()["workbench.job.duration"], "workbench.kind") == {"ingest": 1}
     assert {s.parent_span_id for s in collector.spans if s.name.startswith("ingest ")} == {span.span_id}
 
 
@@ -99,7 +92,6 @@ def test_an_ingest_and_a_build_report_their_index_and_counts_and_no_word_of_a_do
     assert counts == {"items": 3, "added": 2, "updated": 0, "unchanged": 0, "failed": 1}
     assert ingest["workbench.passages"] == ingest["workbench.embedded"] > 0
     assert attributes(named(collector, "build small"))["workbench.documents"] == 2
-    assert targets(collector.metrics()["workbench.build.duration"], "workbench.index") == {"small": 1}
     everything = b"".join(request.SerializeToString() for request in collector.sent).lower()
     assert not [word for word in ("cats", "purring", "broken", "docs") if word.encode() in everything]
 
@@ -122,7 +114,6 @@ def test_a_tool_call_holds_its_search_and_one_that_fails_reports_the_kind_of_err
     assert (len(calls), failed) == (2, "InvalidInput")
     assert search.parent_span_id in {span.span_id for span in calls}
     assert all(span.parent_span_id for span in calls)  # the MCP SDK's own
-    assert targets(collector.metrics()["workbench.tool.duration"], "workbench.tool")["search_knowledge_base"] == 1
 
 
 def test_the_search_by_which_the_app_warms_up_is_not_reported(wb: Workbench, folder: Callable[..., Path]) -> None:
@@ -134,7 +125,6 @@ def test_the_search_by_which_the_app_warms_up_is_not_reported(wb: Workbench, fol
         assert b"contentment" in asked.request("POST", f"{address}/api/rag/query", json={"query": "cats"}).data
     [told] = [span for span in collector.spans if span.name.startswith("search ")]
     assert attributes(told)["workbench.limit"] > 1
-    assert sum(targets(collector.metrics()["workbench.search.duration"], "workbench.strategy").values()) == 1
 
 
 def test_nothing_is_sent_unless_it_is_requested(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     mcp_write_seconds: float = Field(600.0, gt=0, description="Time limit of a tool call that writes, in seconds.")
     telemetry: bool = Field(
         False,
-        description="Send traces and metrics by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default port 4318 of this "
+        description="Send traces by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default port 4318 of this "
         "machine (needs the extra otel).",
     )
     search_db_path: Path | None = Field(

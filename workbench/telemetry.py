@@ -1,4 +1,4 @@
-"""OpenTelemetry traces and metrics: a span and a duration for searches, their steps, ingests, jobs and tool calls.
+"""OpenTelemetry traces: a span for each search, its steps, ingests, jobs and tool calls.
 
 Nothing is recorded until ``export`` is called or the embedding program sets a provider. Names of strategies, indexes,
 tools and kinds of jobs are recorded, but never words of questions or documents.
@@ -11,38 +11,25 @@ import logging
 import os
 import platform
 import threading
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry import metrics, trace
+from opentelemetry import trace
 
 from workbench.errors import Cancelled
 from workbench.runtime import __version__, check_extra
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
 
 SERVICE_NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
-ATTRIBUTE_PREFIX = "workbench."  # of attributes and metrics
-DURATION_BUCKETS_S = (
-    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0,
-)  # fmt: skip
+ATTRIBUTE_PREFIX = "workbench."
 SHUTDOWN_TIMEOUT_S = 2.5  # seconds that an exiting process waits for a collector
 
-EXPORT_FAILED = (
-    "Traces or metrics could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
-)
-EXPORTER_LOGGERS = (
-    "opentelemetry.exporter",
-    "opentelemetry.sdk._shared_internal",
-    "opentelemetry.sdk.metrics._internal.export",
-)
+EXPORT_FAILED = "Traces could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
+EXPORTER_LOGGERS = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal")
 
 logger = logging.getLogger(__name__)
 
@@ -52,21 +39,16 @@ _export_lock = threading.Lock()
 _is_suppressed: ContextVar[bool] = ContextVar("suppressed", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """A kind of work that is measured."""
 
     name: str  # first word of the span's name
     target: str  # attribute that distinguishes operations of this kind, and second word of the span's name
-    description: str  # of the metric
 
 
-SEARCH = Operation("search", "strategy", "Duration of a search by one strategy.")
-STEP = Operation("step", "step", "Duration of one step of a search or an answer.")
-INGEST = Operation("ingest", "index", "Duration of adding documents to an index.")
-BUILD = Operation("build", "index", "Duration of updating an index from the stored documents.")
-JOB = Operation("job", "kind", "Duration of one worker's run of a job.")
-TOOL = Operation("tool", "tool", "Duration of a tool call over MCP or HTTP.")
+SEARCH, STEP = Operation("search", "strategy"), Operation("step", "step")
+INGEST, BUILD = Operation("ingest", "index"), Operation("build", "index")
+JOB, TOOL = Operation("job", "kind"), Operation("tool", "tool")
 
 
 class Measurement:
@@ -74,10 +56,9 @@ class Measurement:
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
-        self.outcome: dict[str, str] = {}  # the attribute ``error.type`` of span and metric, if it did not succeed
 
     def add_attributes(self, **attributes: AttributeValue) -> None:
-        """Add attributes to the span, not to the metric."""
+        """Add attributes to the span."""
         self._span.set_attributes({ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()})
 
     def record_failure(self, error_type: str, *, is_error: bool = True) -> None:
@@ -87,8 +68,7 @@ class Measurement:
             error_type: Name of an error class. Its message may repeat a question and is never recorded.
             is_error: False if a person or the worker's shutdown stopped it.
         """
-        self.outcome = {"error.type": error_type}
-        self._span.set_attributes(self.outcome)
+        self._span.set_attribute("error.type", error_type)
         if is_error:
             self._span.set_status(trace.StatusCode.ERROR)
 
@@ -110,17 +90,16 @@ def suppress_telemetry() -> Generator[None]:
 
 @contextmanager
 def measure(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measurement]:
-    """Record a block as a span such as "search hybrid" and as ``workbench.search.duration`` in seconds.
+    """Record a block as a span such as "search hybrid".
 
     Without a provider no span is created, because a search takes only a few milliseconds and has ten steps.
     """
     if _is_suppressed.get() or not is_enabled():
         yield Measurement(trace.INVALID_SPAN)
         return
-    key = ATTRIBUTE_PREFIX + operation.target
-    own = {key: target, **{ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()}}
+    named = {operation.target: target, **attributes}
+    own = {ATTRIBUTE_PREFIX + name: value for name, value in named.items()}
     tracer = trace.get_tracer(SERVICE_NAME, __version__)
-    began = time.perf_counter()
     with tracer.start_as_current_span(
         f"{operation.name} {target}", attributes=own, record_exception=False, set_status_on_exception=False
     ) as span:
@@ -130,22 +109,10 @@ def measure(operation: Operation, target: str, **attributes: AttributeValue) -> 
         except Exception as error:
             block.record_failure(type(error).__name__, is_error=not isinstance(error, Cancelled))
             raise
-        finally:
-            _durations(operation).record(time.perf_counter() - began, {key: target, **block.outcome})
-
-
-@cache
-def _durations(operation: Operation) -> metrics.Histogram:
-    return metrics.get_meter(SERVICE_NAME, __version__).create_histogram(
-        f"{ATTRIBUTE_PREFIX}{operation.name}.duration",
-        unit="s",
-        description=operation.description,
-        explicit_bucket_boundaries_advisory=DURATION_BUCKETS_S,
-    )
 
 
 class _WarnOnce(logging.Handler):
-    """Logs one warning per process instead of the exporters' lines for each attempt at each batch."""
+    """Logs one warning per process instead of the exporter's lines for each attempt at each batch."""
 
     has_warned = False
 
@@ -165,10 +132,7 @@ def export() -> None:
         ConfigurationError: The extra ``otel`` is not installed.
     """
     check_extra("otel")
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -187,16 +151,13 @@ def export() -> None:
         tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(tracers)
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter())
-        meters = MeterProvider(resource=resource, metric_readers=[reader], shutdown_on_exit=False)
-        metrics.set_meter_provider(meters)
-        _shut_down_at_exit(tracers, meters)
+        _shut_down_at_exit(tracers)
 
 
-def _shut_down_at_exit(tracers: TracerProvider, meters: MeterProvider) -> None:
+def _shut_down_at_exit(tracers: TracerProvider) -> None:
     """Send what is left when the process exits, for at most ``SHUTDOWN_TIMEOUT_S`` seconds.
 
-    The exporters' timeouts are per batch, and a collector that answers one byte at a time never exceeds them. The
+    The exporter's timeout is per batch, and a collector that answers one byte at a time never exceeds them. The
     thread is started now because an exiting interpreter cannot start one.
     """
     exiting = threading.Event()
@@ -204,7 +165,6 @@ def _shut_down_at_exit(tracers: TracerProvider, meters: MeterProvider) -> None:
     def shut_down() -> None:
         exiting.wait()
         tracers.shutdown()
-        meters.shutdown()
 
     thread = threading.Thread(target=shut_down, name="end-telemetry", daemon=True)
     thread.start()

@@ -23,58 +23,38 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
     from PIL.Image import Image
 
-# --- JSON types, and checked conversion of JSON values ---
+# --- JSON types, and conversion of JSON values, which raises TypeError for another type ---
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a JSON value as a string.
-
-    Raises:
-        TypeError: It is not a string.
-    """
+    """Return a JSON value as a string."""
     if isinstance(value, str):
         return value
     raise TypeError(f"Expected a string, got {value!r}.")
 
 
 def as_text_or_none(value: JsonValue) -> str | None:
-    """Return a JSON value as a string or None.
-
-    Raises:
-        TypeError: It is neither a string nor null.
-    """
+    """Return a JSON value as a string or None."""
     return None if value is None else as_text(value)
 
 
 def as_number(value: JsonValue) -> float:
-    """Return a JSON value as a float.
-
-    Raises:
-        TypeError: It is not a number.
-    """
+    """Return a JSON value as a float."""
     if isinstance(value, int | float):
         return value
     raise TypeError(f"Expected a number, got {value!r}.")
 
 
 def as_integer(value: JsonValue) -> int:
-    """Return a JSON number as an int.
-
-    Raises:
-        TypeError: It is not a number.
-    """
+    """Return a JSON number as an int."""
     return int(as_number(value))
 
 
 def as_items(value: JsonValue) -> Sequence[JsonValue]:
-    """Return a JSON array; empty for null.
-
-    Raises:
-        TypeError: It is neither an array nor null.
-    """
+    """Return a JSON array; empty for null."""
     if value is None:
         return ()
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -83,20 +63,12 @@ def as_items(value: JsonValue) -> Sequence[JsonValue]:
 
 
 def as_texts(value: JsonValue) -> list[str]:
-    """Return a JSON array of strings as a list.
-
-    Raises:
-        TypeError: It is not an array of strings.
-    """
+    """Return a JSON array of strings as a list."""
     return [as_text(item) for item in as_items(value)]
 
 
 def as_object(value: JsonValue) -> Mapping[str, JsonValue]:
-    """Return a JSON object; empty for null.
-
-    Raises:
-        TypeError: It is neither an object nor null.
-    """
+    """Return a JSON object; empty for null."""
     if value is None:
         return {}
     if isinstance(value, Mapping):

@@ -34,7 +34,7 @@ from workbench.services.sources import ProjectService, SourceService
 from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings, provider_variables
-from workbench.storage.tool_calls import ToolCalls
+from workbench.storage.tool_calls import History, ToolCalls
 from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
@@ -165,6 +165,7 @@ class Workbench:
         self.documents = DocumentService(corpus, self.sources, self.indexes)
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
         self.tool_calls = ToolCalls(corpus.database)
+        self.history = History(corpus.database)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()

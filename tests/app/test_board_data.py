@@ -90,8 +90,22 @@ def test_hits_of_two_indexes_are_joined_if_half_of_their_text_is_the_same():
         ("Vector on a", "A"),
         ("Vector on b", "B"),
     ]
-    assert data["by_document"]
 
 
 def spanned(key, start, end):
     return replace(passage(1, key), document_id="doc", start=start, end=end)
+
+
+def test_a_text_is_labelled_by_what_no_other_text_shares_of_section_title_and_words():
+    seen = SearchResult(
+        "tide", "vector", ResolvedScope(), False, (), {"total": 1.0},
+        (
+            passage(1, "a", "Tides", heading_path=["Tides", "Setup"]),
+            passage(2, "b", "Tides", heading_path=["Tides", "Use"]),
+            passage(3, "c", "Wells", heading_path=["Wells", "Use"]),
+            passage(4, "d", "Tides", "Row one.", heading_path=["Tides", "Table"]),
+            passage(5, "e", "Tides", "Row two.", heading_path=["Tides", "Table"]),
+        ),
+    )  # fmt: skip
+    hits = build_board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
+    assert [hit["label"] for hit in hits] == ["Setup", "The tide rises.", "Wells", "Row one.", "Row two."]

@@ -128,7 +128,13 @@ def test_a_question_goes_into_the_address_and_its_answer_comes_without_error(vis
 
 def test_a_shared_address_brings_back_question_strategies_scope_and_parameters(visit, tides):
     app = visit(
-        q="tide", s=["vector", "hybrid"], project="harbour", folder="Gauges", tag="sea", set="hybrid.fusion=rrf"
+        q="tide",
+        s=["vector", "hybrid"],
+        project="harbour",
+        folder="Gauges",
+        tag="sea",
+        set="hybrid.fusion=rrf",
+        look="settings",
     )
     assert app.text_input(key="question").value == "tide"
     assert app.session_state["strategies"] == ["vector", "hybrid"]
@@ -283,3 +289,14 @@ def test_a_table_is_attached_in_a_form_and_synced_by_a_job(visit, wb):
     assert job.parameters == {"index": "birds"}
     assert wb.indexes.build("birds").passages_count == 1
     assert wb.search("heron", "rerank@birds").results[0].text == "A heron waits by the water."
+
+
+def test_each_comparison_is_in_the_history_once_and_a_saved_one_stays(visit, wb, tides):
+    for address in ({"q": "tide"}, {"q": "tide", "s": ["vector", "hybrid"], "tag": "sea"}, {"q": "tide"}):
+        assert not visit(**address, look="figures").exception
+    past = wb.history.list()
+    assert [one.address for one in past] == ["q=tide", "q=tide&s=vector&s=hybrid&tag=sea"]
+    wb.history.save([past[1].address])
+    wb.history.clear()
+    assert [(one.address, one.saved) for one in wb.history.list(saved_only=True)] == [(past[1].address, True)]
+    assert len(wb.history.list()) == 1

@@ -1,11 +1,15 @@
 """The Compare page in a real browser."""
 
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from browser_server import wait_until_up
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 from urllib3 import PoolManager
+
+from workbench.storage.tool_calls import ToolCall
 
 pytestmark = pytest.mark.browser
 QUESTION = "tide gauge"
@@ -55,15 +59,19 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("list", name="Keyword: 3 passages").locator(".title:focus")).to_have_count(1)
     page.keyboard.press("w")
-    expect(page.get_by_role("dialog")).to_contain_text("Score breakdown")
+    inspector = page.locator(".st-key-pane_inspector")
+    expect(inspector).to_contain_text("Score breakdown")
+    expect(page.locator(".bump.following")).to_have_count(0)  # the focus lights its line and dims no other
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(inspector).to_have_count(0)
+    expect(page.get_by_role("list", name="Keyword: 3 passages").locator(".title:focus")).to_have_count(1)
     page.locator(".card .title").first.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.locator(".reader")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(inspector).to_have_count(0)
     expect(page).not_to_have_url(re.compile("doc="))
+    expect(page.locator(".card .title").first).to_be_focused()
 
 
 def test_one_strategy_is_side_by_side_on_two_indexes(goto, filled, keep):
@@ -75,21 +83,22 @@ def test_one_strategy_is_side_by_side_on_two_indexes(goto, filled, keep):
     for name in ("main", "by_sentence"):
         choice.fill(name)
         choice.press("Enter")
-    settings = page.get_by_test_id("stPopoverBody")
-    for covered in (page.get_by_role("listbox"), settings):  # Escape closes the list, then what the list is in
-        page.keyboard.press("Escape")
-        expect(covered).to_have_count(0)
+    page.keyboard.press("Escape")  # closes the list and not the inspector
+    expect(page.get_by_role("listbox")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"on=main&on=by_sentence"))
     expect(page.get_by_role("heading", name="Hybrid")).to_have_text(["Hybrid A main", "Hybrid B by_sentence"])
     first = page.locator("ol.column").nth(0).locator(".card").first
     first.hover()
     expect(page.locator("ol.column").nth(1).locator(".card.lit").first).to_contain_text("Tide gauge")
-    expect(page.get_by_role("table", name="Same documents")).to_be_visible()
+    page.get_by_role("button", name="Figures", exact=True).click()
+    agreement = page.get_by_role("table", name="Agreement")
+    expect(agreement.get_by_role("columnheader", name="Same documents")).to_be_visible()
+    expect(agreement.locator("tbody tr")).to_contain_text("Hybrid on main · Hybrid on by_sentence")
     page.locator("ol.column").nth(1).locator(".title").first.click()
     expect(page).to_have_url(re.compile("cut=by_sentence"))
     expect(page.locator(".reader .found").first).to_be_in_viewport()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".st-key-pane_inspector")).to_have_count(0)
     page.get_by_role("button", name="Keyword").click()
     expect(page.locator(".head")).to_have_count(4)
     keep("two-indexes-1440-light")
@@ -109,7 +118,7 @@ def test_a_hit_opens_its_document_at_the_passage(goto, keep):
 def test_a_document_is_one_step_forth_and_one_back_in_the_browser(goto):
     page = goto(f"/?q={QUESTION}")
     page.locator(".card .title").first.click()
-    drawer, opened = page.get_by_role("dialog"), re.compile("[?&](doc|at)=")
+    drawer, opened = page.locator(".st-key-pane_inspector"), re.compile("[?&](doc|at)=")
     expect(drawer).to_be_visible()
     page.go_back()
     expect(drawer).to_have_count(0)
@@ -153,7 +162,7 @@ def test_a_press_next_to_the_cards_holds_the_board_no_longer_than_it_lasts(goto)
 def test_an_address_brings_back_the_opened_document(goto, filled):
     document = next(entry for entry in filled.documents.list() if entry.path == "well.md")
     page = goto(f"/?q={QUESTION}&doc={document.id}&at=0-15")
-    expect(page.get_by_role("dialog")).to_contain_text("Stilling well")
+    expect(page.locator(".st-key-pane_inspector")).to_contain_text("Stilling well")
     expect(page.locator(".reader .found").first).to_be_in_viewport()
 
 
@@ -254,3 +263,80 @@ def test_a_comparison_is_taken_along_as_a_file_and_as_a_link(goto, keep):
     expect(page.locator(".card").first).to_be_visible()
     expect(page.get_by_label("Question")).to_have_value(QUESTION)
     expect(page.locator(".st-key-scopebar")).to_contain_text("#sea")
+
+
+def _queued(page: Page) -> Locator:
+    return page.get_by_role("table", name="Queue").locator("tbody tr")
+
+
+def test_the_history_brings_back_a_comparison_with_its_strategies(goto, filled):
+    filled.history.clear()
+    page = goto(f"/?q={QUESTION}&s=keyword&s=vector&queue=history")
+    expect(page.locator(".card").first).to_be_visible()
+    page.locator(".st-key-strategies").get_by_role(
+        "button", name="Keyword"
+    ).click()  # another comparison of the same question
+    expect(page.locator(".head")).to_have_count(1)
+    page.get_by_label("Question").fill("stilling well")
+    page.get_by_label("Question").press("Enter")
+    expect(page.locator(".card .title").first).to_contain_text("Stilling well")
+    page.reload()
+    rows = _queued(page)
+    expect(rows).to_have_text([re.compile("stilling well"), re.compile("tide gauge"), re.compile("tide gauge")])
+    expect(rows.first).to_have_attribute("aria-current", "true")
+    rows.last.get_by_role("button").click()
+    expect(page.get_by_label("Question")).to_have_value(QUESTION)
+    expect(page.locator(".head h2")).to_have_text(["Vector", "Keyword"])
+
+
+def test_a_comparison_is_saved_found_again_and_removed(goto, filled):
+    page = goto(f"/?q={QUESTION}&s=keyword&queue=saved")
+    page.get_by_role("button", name="Save this comparison").click()
+    expect(_queued(page)).to_contain_text(QUESTION)
+    page = goto("/?queue=saved")
+    _queued(page).get_by_role("button", name=QUESTION).click()
+    expect(page.locator(".head h2")).to_have_text(["Keyword"])
+    page.get_by_role("button", name="Remove from saved").click()
+    expect(_queued(page)).to_have_count(0)
+    assert filled.history.list(saved_only=True) == []
+
+
+def test_questions_of_agents_that_found_nothing_are_asked_by_a_click(goto, filled):
+    empty = ToolCall("search_knowledge_base", datetime.now(UTC), 3.0, 20, query="where is the lighthouse?", results=0)
+    filled.tool_calls.add([empty, empty, replace(empty, query="tide gauge", results=3)])
+    page = goto("/?queue=agents")
+    expect(_queued(page)).to_have_text("where is the lighthouse?2")
+    _queued(page).get_by_role("button").click()
+    expect(page.get_by_label("Question")).to_have_value("where is the lighthouse?")
+    filled.tool_calls.clear()
+
+
+def test_two_cards_fit_while_judging_and_the_heads_stay_when_the_results_scroll(goto, harbour):
+    page = goto(f"/?q={QUESTION}&judge={harbour}&tag=sea")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(page.locator(".card .grades").first).to_be_visible()
+    expect(page.locator(".bump")).not_to_have_attribute("open", "")
+    for place in (0, 1):
+        expect(page.locator("ol.column").first.locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+    page.locator(".st-key-board_scroll").evaluate("pane => { pane.scrollTop = 200; }")
+    expect(page.locator(".heads")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_label("Question", exact=True)).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_phone_the_panes_are_tabs(goto):
+    page = goto(f"/?q={QUESTION}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    queue, inspector = page.locator(".st-key-pane_queue"), page.locator(".st-key-pane_inspector")
+    expect(page.locator(".card").first).to_be_visible()
+    expect(queue).to_be_hidden()
+    page.locator(".card .title").first.click()
+    expect(inspector.locator(".reader")).to_be_visible()
+    expect(page.locator(".card").first).to_be_hidden()
+    for name, shown in (("Queue", queue), ("Results", page.locator(".card").first), ("Inspector", inspector)):
+        page.get_by_role("radio", name=name, exact=True).click()
+        expect(shown).to_be_visible()
+        expect(page).to_have_url(re.compile(f"pane={name.lower()}"))
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    for shown in (queue, page.locator(".card").first, inspector):
+        expect(shown).to_be_visible()
+    expect(page.get_by_role("radio", name="Results", exact=True)).to_be_hidden()

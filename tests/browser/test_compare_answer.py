@@ -1,4 +1,4 @@
-"""The answer above the board: extracts without a language model, a streamed text with one, refusals, citations."""
+"""The answer in the inspector: extracts without a language model, a streamed text with one, refusals, citations."""
 
 import re
 
@@ -19,7 +19,7 @@ def test_extracts_are_asked_for_by_a_button_and_their_numbers_open_the_passage(g
     expect(answer.get_by_role("status")).to_contain_text("without a language model")
     expect(answer.locator("blockquote").first).to_contain_text("A stilling well keeps waves from the record")
     expect(answer).to_contain_text("from Rerank")
-    expect(page).to_have_url(re.compile("answer=1"))
+    expect(page).to_have_url(re.compile("look=answer"))
     keep("answer-extracts-1440-light")
     page.set_viewport_size({"width": 390, "height": 844})
     keep("answer-extracts-390-light")
@@ -27,14 +27,14 @@ def test_extracts_are_asked_for_by_a_button_and_their_numbers_open_the_passage(g
     found = page.locator(".reader .found")
     expect(found.first).to_be_in_viewport()
     expect(found).to_contain_text(["stilling well keeps waves"])
-    page.keyboard.press("Escape")
+    page.get_by_role("radio", name="Answer", exact=True).click()
     expect(answer.locator("blockquote").first).to_be_visible()
-    page.get_by_role("button", name="Hide answer").click()
+    page.keyboard.press("Escape")
     expect(answer).to_have_count(0)
 
 
 def test_what_the_documents_do_not_answer_is_refused(goto, keep):
-    page = goto("/?q=zirconium lattice spectroscopy&answer=1&s=vector")
+    page = goto("/?q=zirconium lattice spectroscopy&look=answer&s=vector")
     answer = page.get_by_role("region", name="Answer")
     expect(answer).to_contain_text("Nothing in the documents answers this question.")
     expect(answer.get_by_role("status")).to_contain_text("No answer: the passages do not cover the question")
@@ -46,7 +46,7 @@ def test_a_language_models_answer_cites_its_passages(page, serve, filled, browse
     address = serve(browser_database, WORKBENCH_LLM_BASE_URL=llm_url, WORKBENCH_LLM_MODEL="plain")
     wait_until_up(address)
     page.emulate_media(color_scheme="dark")
-    page.goto(f"{address}/?q={QUESTION}&answer=1&s=keyword&s=hybrid")
+    page.goto(f"{address}/?q={QUESTION}&look=answer&s=keyword&s=hybrid")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("status")).to_contain_text("Written by plain", timeout=200_000)
     expect(answer.locator(".extracted")).to_contain_text(re.compile(r"A stilling well keeps waves from the record; .+"))

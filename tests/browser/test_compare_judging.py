@@ -41,7 +41,6 @@ def open_board(page, question):
 
 def test_a_test_set_is_created_while_judging_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
-    page.get_by_role("button", name="Judge").click()
     expect(page.get_by_text("then judge results with 1, 2, 3")).to_be_visible()
     page.get_by_label("New test set").fill("Harbour questions")
     page.get_by_role("button", name="Create and judge").dblclick()
@@ -53,15 +52,13 @@ def test_a_test_set_is_created_while_judging_and_the_address_keeps_it(goto, fill
     keep("judging-1440-light")
 
 
-def test_the_choices_close_with_a_choice_and_open_again(goto, filled):
+def test_a_test_set_is_chosen_and_judging_is_turned_off_again(goto, filled):
     made = TestSetStore(filled).create(f"Chosen {uuid4().hex[:6]}")
     page = goto("/?q=tide gauge")
-    for title, before, after in ((made.title, "Judge", "Judging"), ("Off", "Judging", "Judge")):
-        page.get_by_role("button", name=before, exact=True).click()
+    for title, judged_cards in ((made.title, 1), ("Off", 0)):
         page.get_by_role("combobox", name="Test set").click()
         page.get_by_role("option", name=title, exact=True).click()
-        expect(page.get_by_role("button", name=after, exact=True)).to_have_attribute("aria-expanded", "false")
-        expect(page.get_by_role("combobox", name="Test set")).to_have_count(0)
+        expect(page.locator(".judging-hint")).to_have_count(judged_cards)
     expect(page).not_to_have_url(re.compile("judge="))
 
 
@@ -197,25 +194,25 @@ def test_a_round_goes_from_question_to_question_by_key_and_ends_in_an_experiment
         expect(page.get_by_text(f"{done} of 3 questions judged")).to_be_visible()
         page.keyboard.press("n")
     expect(page.get_by_role("button", name="Next unjudged")).to_be_disabled()
-    page.get_by_role("button", name="Questions").click()
-    expect(page.get_by_role("table", name="Questions to judge").locator("tbody tr")).to_have_count(3)
+    listed = page.get_by_role("table", name="Queue").locator("tbody tr")
+    expect(listed).to_have_count(3)
+    expect(listed.and_(page.locator("[aria-current]"))).to_contain_text("tide gauge")
     keep("judging-round-1440-light")
-    page.keyboard.press("Escape")
     page.get_by_role("button", name="Run experiment").click()
     expect(page.get_by_text("4 runs × 3 questions")).to_be_visible()
 
 
 def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, filled):
     made = TestSetStore(filled).create(f"A title as long as titles of test sets often are {uuid4().hex[:6]}")
-    page = goto(f"/?q=tide gauge&judge={made.id}&answer=1&s=keyword&s=hybrid")
-    expect(page.get_by_role("button", name="Judging")).to_be_visible()
-    expect(page.get_by_role("button", name="Hide answer")).to_be_visible()
+    page = goto(f"/?q=tide gauge&judge={made.id}&look=answer&s=keyword&s=hybrid")
+    expect(page.locator(".judging-hint")).to_be_visible()
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
     page.wait_for_function(
         "() => new Set([...document.querySelectorAll('.st-key-strategybar [role=toolbar] button')]"
         ".map((pill) => pill.offsetTop)).size === 1"
     )
     goto(f"/?judge={made.id}")  # without a question, no board shows the test set
-    expect(page.locator(".wb-round")).to_contain_text(made.title)
+    expect(page.locator(".st-key-pane_queue")).to_contain_text(made.title)
 
 
 def test_the_board_has_no_serious_fault_on_a_phone_while_one_judges(goto, filled):

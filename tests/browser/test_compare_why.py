@@ -1,4 +1,4 @@
-"""The why panel: the explanation of a passage, and the trace of an expected document."""
+"""The tab Why of the inspector: the explanation of a passage, and the trace of an expected document."""
 
 import re
 
@@ -23,7 +23,7 @@ def linked(goto, ranked):
 
     def go(further: str = ""):
         page = goto(f"/?q={QUESTION}&s=keyword&s=rerank&why={ranked[1].passage_id}&by=rerank{further}")
-        expect(page.get_by_role("dialog")).to_contain_text("Score breakdown")
+        expect(page.locator(".st-key-pane_inspector")).to_contain_text("Score breakdown")
         return page
 
     return go
@@ -32,7 +32,7 @@ def linked(goto, ranked):
 def test_a_card_opens_the_panel_and_its_contributions_add_up_to_the_score(goto, ranked, keep):
     page = goto(f"/?q={QUESTION}&s=keyword&s=rerank")
     page.locator("ol.column").nth(1).get_by_role("button", name="Why").first.click()
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     own = panel.locator(".barrow.own")
     expect(own.locator(".total")).to_have_text(f"{ranked[0].score:.3f}")
     adds = own.locator("[data-adds]").evaluate_all("(parts) => parts.map((part) => Number(part.dataset.adds))")
@@ -49,14 +49,14 @@ def test_the_panel_shows_what_a_ranker_weighed_and_what_each_feature_adds(goto, 
     hit = filled.search(QUESTION, "learned", 10)[0]
     why = filled.explain(QUESTION, hit.passage_id, strategy="learned")
     page = goto(f"/?q={QUESTION}&s=learned&why={hit.passage_id}&by=learned")
-    rows = page.get_by_role("dialog").locator(".feature")
+    rows = page.locator(".st-key-pane_inspector").locator(".feature")
     weighed = [view for view in why.features if view.weight]
     expect(rows).to_have_count(len(weighed))
     expect(rows.first).to_contain_text(weighed[0].title)
     expect(rows.first.locator(".total")).to_have_text(f"{round(100 * weighed[0].share)}%")
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
-        assert_fits(page, f"the features at {width}", page.get_by_role("dialog").locator(".features"))
+        assert_fits(page, f"the features at {width}", page.locator(".st-key-pane_inspector").locator(".features"))
     keep("why_features")
 
 
@@ -66,16 +66,18 @@ def test_the_items_of_a_list_keep_their_dots_in_the_panel(goto, filled, tmp_path
     try:
         page = goto("/?q=mooring sinker&s=keyword")
         page.locator(".card").filter(has_text="Moorings").get_by_role("button", name="Why").first.click()
-        item = page.get_by_role("dialog").locator(".rendered li").first
+        item = page.locator(".st-key-pane_inspector").locator(".rendered li").first
         expect(item).to_have_css("list-style-type", "disc")
-        expect(page.get_by_role("dialog").locator(".rendered ul").first).not_to_have_css("padding-left", "0px")
+        expect(page.locator(".st-key-pane_inspector").locator(".rendered ul").first).not_to_have_css(
+            "padding-left", "0px"
+        )
     finally:
         filled.sources.delete(source)
 
 
 def test_a_link_opens_the_panel_and_it_turns_to_the_neighbouring_hit(linked, ranked):
     page = linked()
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     expect(panel.locator(".barrow.own .rank")).to_have_text("2")
     panel.get_by_role("button", name=re.compile("^1")).click()
     expect(panel.locator(".barrow.own .rank")).to_have_text("1")
@@ -88,7 +90,7 @@ def test_a_link_opens_the_panel_and_it_turns_to_the_neighbouring_hit(linked, ran
 
 def test_the_panel_turns_to_another_columns_view_of_the_passage(linked, filled, ranked):
     page = linked()
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     in_words = filled.explain(QUESTION, ranked[1].passage_id, strategy="keyword")
     expect(panel.get_by_role("button", name="Rerank")).to_have_attribute("aria-pressed", "true")
     panel.get_by_role("button", name="Keyword").click()
@@ -100,7 +102,7 @@ def test_the_panel_turns_to_another_columns_view_of_the_passage(linked, filled, 
 def test_pointing_at_a_word_of_the_question_lights_its_likes_in_the_passage(goto, filled):
     [hit] = filled.search("calibrate the float", "rerank", 1)
     page = goto(f"/?q=calibrate the float&s=rerank&why={hit.passage_id}&by=rerank")
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     word = panel.get_by_role("button", name="float")
     word.hover()
     expect(panel.locator(".piece.on").first).to_have_text("float")
@@ -115,7 +117,7 @@ def test_pointing_at_a_word_of_the_question_lights_its_likes_in_the_passage(goto
 def test_the_passage_is_rendered_with_its_words_marked_and_raw_at_one_click(goto, filled, keep):
     [hit] = filled.search("calibrate the float", "rerank", 1)
     page = goto(f"/?q=calibrate the float&s=rerank&why={hit.passage_id}&by=rerank")
-    passage = page.get_by_role("dialog").locator(".passage")
+    passage = page.locator(".st-key-pane_inspector").locator(".passage")
     heading = passage.locator(".rendered").get_by_role("heading", name="Calibrating")
     expect(heading.locator("mark")).to_have_text("Calibrating")
     expect(passage.locator(".rendered p mark").filter(has_text="float")).to_be_visible()
@@ -128,7 +130,7 @@ def test_the_passage_is_rendered_with_its_words_marked_and_raw_at_one_click(goto
 
 def test_matched_words_have_their_shares_and_other_strategies_their_ranks(linked, filled, ranked):
     why = filled.explain(QUESTION, ranked[1].passage_id, strategy="rerank")
-    panel = linked().get_by_role("dialog")
+    panel = linked().locator(".st-key-pane_inspector")
     expect(panel.locator(".term")).to_have_count(len(why.terms))
     expect(panel.locator(".term .total").first).to_have_text(f"{round(100 * why.terms[0].share)}%")
     expect(panel.locator(".rankrow")).to_have_count(1 + len(why.elsewhere))
@@ -138,7 +140,7 @@ def test_matched_words_have_their_shares_and_other_strategies_their_ranks(linked
 def test_an_expected_document_is_searched_by_name_and_the_funnel_reports_where_it_was_dropped(goto, filled, keep):
     [hit] = filled.search("tide gauge", "keyword", 1)
     page = goto(f"/?q=tide gauge&s=keyword&why={hit.passage_id}&by=keyword")
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     box = panel.get_by_role("combobox", name="Expected document")
     box.fill("bread.md")
     expect(panel.get_by_role("option")).to_have_text(["Breadbread.md"])
@@ -165,7 +167,7 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_reports_where_i
 def test_if_nothing_is_found_an_expected_document_can_still_be_traced(goto):
     page = goto("/?q=zirconium&s=keyword&s=vector")
     page.get_by_role("button", name="Find an expected document").click()
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     box = panel.get_by_role("combobox", name="Expected document")
     box.fill("stilling")
     expect(panel.get_by_role("option")).to_have_count(1)
@@ -183,7 +185,7 @@ def test_a_passage_that_runs_from_right_to_left_is_laid_out_so(goto, filled, fol
     question = "مستوى البحر"
     [hit] = filled.search(question, "keyword", 1)
     page = goto(f"/?q={question}&project={project.id}&s=keyword&why={hit.passage_id}&by=keyword")
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     for text in (".read", ".asked", ".top h2"):
         expect(panel.locator(text)).to_have_css("direction", "rtl")
     expect(panel.locator(".read mark").first).to_be_visible()
@@ -194,7 +196,7 @@ def test_a_passage_that_runs_from_right_to_left_is_laid_out_so(goto, filled, fol
 def test_whatever_documents_hold_is_text_in_the_panel(goto, filled):
     [hit] = filled.search("gauge script alert", "keyword", 1)
     page = goto(f"/?q=gauge <b>script alert&s=keyword&why={hit.passage_id}&by=keyword&missed={hit.document_id}")
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     expect(panel.locator(".top h2", has_text="<script>alert(1)</script>")).to_be_visible()
     expect(panel.locator(".passage")).to_contain_text("<img src=x onerror=\"document.title='x'\"> & <b>.")
     expect(panel.locator(".asked")).to_have_text("gauge <b>script alert")
@@ -205,8 +207,10 @@ def test_whatever_documents_hold_is_text_in_the_panel(goto, filled):
 
 def test_what_cannot_be_explained_is_one_sentence(goto):
     page = goto("/?q=tide gauge&s=keyword&why=psg_nowhere&by=keyword")
-    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("Passage not found: psg_nowhere")
-    expect(page.get_by_role("dialog").get_by_text("Traceback")).to_have_count(0)
+    expect(page.locator(".st-key-pane_inspector").get_by_role("alert")).to_contain_text(
+        "Passage not found: psg_nowhere"
+    )
+    expect(page.locator(".st-key-pane_inspector").get_by_text("Traceback")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -214,7 +218,7 @@ def test_the_panel_is_without_serious_findings_and_fits_every_width(linked, fill
     page.emulate_media(color_scheme=scheme)
     bread = next(document.id for document in filled.documents.list() if document.title == "Bread")
     linked(f"&missed={bread}")
-    panel = page.get_by_role("dialog")
+    panel = page.locator(".st-key-pane_inspector")
     expect(panel.locator(".funnel")).to_be_visible()
     assert serious(page) == []
     for width, height in SIZES.items():
@@ -231,7 +235,7 @@ def test_a_hit_whose_document_was_deleted_reports_it_and_the_board_is_asked_agai
     expect(page.locator(".card .title").first).to_contain_text("Buoy")
     filled.sources.delete(gone.source_id)
     page.get_by_role("button", name="Why").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("its document was changed or deleted")
+    expect(page.locator(".st-key-pane_inspector")).to_contain_text("its document was changed or deleted")
     page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".st-key-pane_inspector")).to_have_count(0)
     expect(page.locator(".card .title", has_text="Buoy")).to_have_count(0)

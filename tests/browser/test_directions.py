@@ -45,7 +45,7 @@ def test_arabic_runs_from_right_to_left_on_a_page_in_an_answer_and_in_the_reader
     address: str, page: Page, keep: Callable[[str], None]
 ) -> None:
     question, _, text = TEXTS["ar"]
-    page.goto(f"{address}/?q={question}&answer=1&s=hybrid", timeout=200_000)
+    page.goto(f"{address}/?q={question}&look=answer&s=hybrid", timeout=200_000)
     said = page.get_by_role("region", name="Answer").locator("blockquote").first
     expect(said).to_contain_text(text[:12], timeout=200_000)
     assert direction(said) == "rtl"

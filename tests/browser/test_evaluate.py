@@ -50,12 +50,19 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_text("the same.").first).to_be_visible()
-    rankings = page.locator(".columns section h3")
+    rankings = page.get_by_role("table", name=re.compile("^Ranking [AB]$"))
     expect(rankings).to_have_count(2)
-    expect(page.locator(".grade.relevant").first).to_be_visible()
-    page.locator(".columns section .open").first.click()
+    expect(rankings.locator(".state.done").first).to_contain_text("relevant")
+    rankings.locator(".open").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     keep("evaluate_rankings")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    question = page.get_by_role("combobox", name="Question").input_value()
+    page.get_by_role("button", name="Explain on Compare").click()
+    expect(page.get_by_label("Question", exact=True)).to_have_value(question)
+    expect(page.locator(".why .funnel")).to_be_visible()
+    expect(page).to_have_url(re.compile("look=why&by=(keyword|vector)&missed=doc_"))
 
 
 def test_a_run_file_of_another_system_is_added_to_the_leaderboard(

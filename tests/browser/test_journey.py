@@ -50,11 +50,9 @@ def test_ten_judged_hits_choose_the_strategy_of_agents(
 
 def _make_test_set(page: Page) -> None:
     expect(page.locator(".card").first).to_be_visible()
-    page.get_by_role("button", name="Judge", exact=True).click()
     page.get_by_label("New test set").fill("Journey")
     page.get_by_role("button", name="Create and judge").click()
     expect(page.get_by_text("Judging for")).to_be_visible()
-    page.keyboard.press("Escape")
 
 
 def _judge(page: Page, question: str, title: str) -> int:

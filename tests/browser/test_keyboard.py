@@ -43,9 +43,13 @@ def test_from_the_first_passage_every_control_of_the_board_is_fewer_than_nine_ta
     page = _asked(goto("/"))
     expect(page.get_by_role("button", name="Promote Vector")).to_be_visible()
     passed = " ".join(_passed(page, "Shift+Tab", NINE - 1))
-    for control in ("Promote", "Export", "Answer", "Judge", "Settings"):
+    for control in ("Promote", "Export", "Create and judge"):
         assert control in passed
     assert passed.count("Promote") == 1  # one stop for all of them
+    page.get_by_label("Question").focus()
+    passed = " ".join(_passed(page, "Tab", NINE - 1))
+    for control in ("Answer", "Figures", "Settings", "Judge"):
+        assert control in passed
 
 
 def test_the_arrows_lead_from_the_first_passage_to_promote_and_back(goto):

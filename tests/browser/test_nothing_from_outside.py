@@ -161,7 +161,7 @@ def test_a_hostile_library_makes_no_page_load_anything_or_show_a_live_link(page,
     goto("/")
     walk(page, app, bait, {
         f"/?q=kraken&{scope}": ".card",
-        f"/?q=kraken&{scope}&answer=1&judge={hostile['set']}": "section.answer",
+        f"/?q=kraken&{scope}&look=answer&judge={hostile['set']}": "section.answer",
         f"/?q=kraken&{scope}&doc={hostile['document']}": ".reader .body.rendered",
         f"/?q=kraken&{scope}&doc={hostile['document']}&form=raw": ".reader .body.raw",
         f"/?q=kraken&{scope}&doc={hostile['named']}": ".reader .body.rendered",
@@ -221,7 +221,7 @@ def test_what_a_language_model_writes_is_shown_literally(page, serve, browser_da
     bait, heard = trap
     address = serve(browser_database, WORKBENCH_LLM_BASE_URL=llm_url, WORKBENCH_LLM_MODEL=f"plain-0 {hostile['name']}")
     wait_until_up(address)
-    page.goto(f"{address}/?q=kraken ![q]({bait}/question.png)&answer=1&project={hostile['project']}&s=keyword")
+    page.goto(f"{address}/?q=kraken ![q]({bait}/question.png)&look=answer&project={hostile['project']}&s=keyword")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("status")).to_contain_text("Written by", timeout=200_000)
     keep("hostile-answer-1440-light")

@@ -329,6 +329,16 @@ def test_a_folder_with_the_name_of_a_file_is_named(made_home: Path, name: str) -
     assert "move away anything named like" in failure(made_home)
 
 
+def test_a_home_that_is_a_file_or_a_link_to_nothing_is_named(shared_home: Path) -> None:
+    file, link = shared_home / "file", shared_home / "link"
+    file.write_text("")
+    link.symlink_to("gone")
+    link_text = "is not a folder, but a link to a missing one; set WORKBENCH_HOME"
+    assert f"{file} is not a folder; set WORKBENCH_HOME" in failure(file)
+    assert f"{link} {link_text}" in failure(link)
+    assert f"{file} is not a folder; set WORKBENCH_HOME" in failure(file / "deeper")
+
+
 @pytest.fixture
 def small_disk(shared_home: Path) -> Iterator[Path]:
     """An empty disk of 20 MB."""

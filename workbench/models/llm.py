@@ -52,8 +52,6 @@ class Llm:
         """Return the whole answer.
 
         Args:
-            system: System prompt.
-            prompt: User prompt.
             schema: JSON schema of the answer, for models with grammar-constrained output.
 
         Raises:
@@ -276,7 +274,6 @@ class LocalLlm(Llm):
         """Configure the model.
 
         Args:
-            path: The GGUF file.
             timeout: Seconds until the next piece of an answer.
 
         Raises:

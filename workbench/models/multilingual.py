@@ -200,21 +200,14 @@ def read_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def build_e5_graph(precision: Precision) -> bytes:
-    """Return the graph of the packaged weights.
-
-    Raises:
-        ModelError: They are missing.
-    """
-    return build_graph(read_weights(), precision)
-
-
 MULTILINGUAL = BertModel(
     name="multilingual",
     dimensions=384,
     model_tokens=512,
     languages=XLM_ROBERTA,
-    published=PublishedWeights("multilingual-e5-small", WEIGHTS_SHA256, build_e5_graph),
+    published=PublishedWeights(
+        "multilingual-e5-small", WEIGHTS_SHA256, lambda precision: build_graph(read_weights(), precision)
+    ),
     tokens=Tokens(read_tokenizer, Special(begin=0, end=2, unknown=3), letters_are_words=True),
     axes_file=AXES_FILE,
     query_prefix="query:",

@@ -257,13 +257,11 @@ def read_universal_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-def _graph(precision: Precision) -> bytes:
-    return build_universal_graph(read_universal_weights(), precision)
-
-
 SPECIAL_TOKENS = Special(begin=1, end=2, unknown=0)
 TOKENS = Tokens(read_universal_tokenizer, SPECIAL_TOKENS, letters_are_words=True)
-PUBLISHED_WEIGHTS = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
+PUBLISHED_WEIGHTS = PublishedWeights(
+    NAME, WEIGHTS_SHA256, lambda precision: build_universal_graph(read_universal_weights(), precision)
+)
 
 
 class UniversalEncoder:

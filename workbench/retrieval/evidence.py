@@ -173,10 +173,7 @@ def _get_nearness(query: Query) -> EvidenceThresholds | None:
 
 
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used.
-
-    ``covered`` is None if the question consists of very common words.
-    """
+    """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used."""
     enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
     words = "the question has only very common words"
     if covered is not None:

@@ -476,9 +476,6 @@ def trace_stages(
     """Return the steps of a traced request for one passage; from the step that dropped it onwards, none is ``kept``.
 
     Args:
-        passage: Internal id.
-        way: The record of the request.
-        standing: The passage's outcome.
         index: Passages in the index; None for a search within a scope, so that nothing outside it is revealed.
         scope: Passages in scope; None if too many to count.
         shown: Number of results.

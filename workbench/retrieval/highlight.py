@@ -61,11 +61,8 @@ def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
     """Return the share (0..1) of the words' total weight that a lower-case text contains; 0 without words."""
     text = ungroup_numbers(text)
     total = sum(word.weight for word in asked)
-    return (
-        sum(word.weight for word in asked if word.text in text and _find_places(text, word, 1)) / total
-        if total
-        else 0.0
-    )
+    held = sum(word.weight for word in asked if word.text in text and _find_places(text, word, 1))
+    return held / total if total else 0.0
 
 
 def compute_coverage_and_closeness(text: str, asked: Sequence[QueryWord]) -> tuple[float, float]:
@@ -155,7 +152,11 @@ def make_snippets(text: str, spans: Sequence[Span], most: int = MAX_SNIPPETS) ->
         if windows and start < windows[-1][1]:
             continue
         windows.append(_make_window(text, start, end, SNIPPET_CHARS))
-    best = sorted(windows, key=lambda window: -_count_spans(window, spans))[:most]
+
+    def count_spans(window: Span) -> int:
+        return sum(window[0] <= start and end <= window[1] for start, end in spans)
+
+    best = sorted(windows, key=lambda window: -count_spans(window))[:most]
     chosen = sorted(best) or [_make_window(text, 0, 0, SNIPPET_CHARS)]
     return [_render_snippet(text, window, spans) for window in chosen]
 
@@ -203,10 +204,6 @@ def _group_by_density(spans: Sequence[Span], length: int) -> list[Span]:
         else:
             groups.append((start, end))
     return groups
-
-
-def _count_spans(window: Span, spans: Sequence[Span]) -> int:
-    return sum(window[0] <= start and end <= window[1] for start, end in spans)
 
 
 def _make_window(text: str, start: int, end: int, length: int) -> Span:

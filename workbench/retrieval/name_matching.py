@@ -51,8 +51,6 @@ def compute_name_confidences(query: Query, connection: Connection, documents: Ma
     Passages of documents that are not named are omitted. Matched titles are stored in ``query.titles``.
 
     Args:
-        query: The question.
-        connection: A connection.
         documents: Ids of the passages' documents, by passage id.
     """
     scope = query.request.scope

@@ -281,7 +281,9 @@ class NamesTable:
                 if entry is None or not _can_name(phrase, entry, significant_words, lower):
                     continue
                 start, end = words[first].start(), words[last].end()
-                name = DocumentName(_display_name(entry, question[start:end]), entry.kind, len(entry.written))
+                written = " ".join(question[start:end].split())  # as in the question, if the document joins its words
+                shown = written if entry.kind == "name" else entry.text
+                name = DocumentName(shown, entry.kind, len(entry.written))
                 yield Mention(name, frozenset(entry.written), start, end)
 
 
@@ -339,9 +341,6 @@ class NamesCache:
         the weights of their terms are kept.
 
         Args:
-            totals: The statistics of the scope.
-            scope: The scope.
-            documents: Ids of documents.
             asked: The question's terms.
             load: Returns the names of documents, each with its terms.
             count: Returns the document frequencies of terms in the scope.
@@ -402,10 +401,6 @@ def _is_proper(text: str) -> bool:
     """Return whether a text is a proper noun: all words are capitalised except short ones."""
     words = [word[0] for word in find_words(text)]
     return all(word[:1].isupper() for word in words if len(word) >= MIN_CAPITAL_LETTERS or len(words) == 1)
-
-
-def _display_name(entry: _Entry, phrase: str) -> str:
-    return " ".join(phrase.split()) if entry.kind == "name" else entry.text
 
 
 # Names in a question

@@ -118,14 +118,11 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
         match_type=match_type(legs),
         attribution=legs,
         metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
-        copies=tuple(_copy(copied) for copied in metadata.get(COPIES, {}).values()),
+        copies=tuple(
+            Copy(one.node_id, one.document_id, one.title, one.source_id, one.path, one.url, *one.span)
+            for one in metadata.get(COPIES, {}).values()
+        ),
         draw_page=draw_page if passage.id > 0 else None,  # a hit that matched no stored passage has no page
-    )
-
-
-def _copy(passage: StoredPassage) -> Copy:
-    return Copy(
-        passage.node_id, passage.document_id, passage.title, passage.source_id, passage.path, passage.url, *passage.span
     )
 
 

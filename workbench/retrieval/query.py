@@ -177,7 +177,6 @@ class Request:
         """Return the value of a numeric parameter.
 
         Args:
-            parameter: The parameter.
             otherwise: The value if the strategy does not declare the parameter.
 
         Raises:
@@ -254,7 +253,6 @@ class Query(QueryBundle):
         """Return the same question for another request, without the state of a search.
 
         Args:
-            request: The request.
             vector: Replaces the question's vector.
             words: Replace the question's words.
         """

@@ -15,6 +15,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
-from workbench.storage.passages import fetch_document_ids, fetch_rows, make_row_id, parse_vector
+from workbench.storage.passages import Row, fetch_document_ids, fetch_rows, make_row_id, parse_vector
 from workbench.storage.ranking import (
     DEPTH_GROWTH,
     EXACT_UP_TO,
@@ -221,14 +222,9 @@ class AttachedTable:
 
     def sample(self) -> list[TableRow]:
         """Return some rows with their vectors: the first ones with text, since a random sample would scan the table."""
-        rest = "AND {usable} LIMIT {limit}"
-        query = self.select(
-            "{id}::text AS key, {text} AS text, {metadata} AS metadata, {vector}::text AS vector",
-            rest,
-            limit=sql.Literal(SAMPLE_ROWS),
-        )
-        with self.open() as connection:
-            rows = connection.execute(query, {}).fetchall()
+        what = "{id}::text AS key, {text} AS text, {metadata} AS metadata, {vector}::text AS vector"
+        query = self.select(what, "AND {usable} LIMIT {limit}", limit=sql.Literal(SAMPLE_ROWS))
+        rows = self._rows(query)
         return [TableRow(row["key"], row["text"], row["metadata"], parse_vector(row["vector"])) for row in rows]
 
     def list_hashes(self) -> tuple[dict[str, bytes], str]:
@@ -249,9 +245,11 @@ class AttachedTable:
             "DISTINCT ON ({id}) {id}::text AS key, {text} AS text, {metadata} AS metadata",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {usable}",
         )
+        return [TableRow(**row) for row in self._rows(query, {"keys": list(keys)})]
+
+    def _rows(self, query: sql.Composed, values: Mapping[str, object] = MappingProxyType({})) -> list[Row]:
         with self.open() as connection:
-            rows = connection.execute(query, {"keys": list(keys)}).fetchall()
-        return [TableRow(**row) for row in rows]
+            return connection.execute(query, values).fetchall()
 
     def read_state(self) -> str:
         """Return a text that changes with the rows of the table, or of the tables behind a view; cheap."""
@@ -282,17 +280,14 @@ class AttachedTable:
             "{id}::text AS key, 1 - ({operand} <=> %(vector)s::{type}) AS cosine",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[])",
         )
-        with self.open() as connection:
-            return _read_cosines(connection.execute(query, {"vector": _literal(vector), "keys": list(keys)}))
+        return _read_cosines(self._rows(query, {"vector": _literal(vector), "keys": list(keys)}))
 
     def fetch_vectors(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         query = self.select(
             "{id}::text AS key, {vector}::text AS vector",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {vector} IS NOT NULL",
         )
-        with self.open() as connection:
-            rows = connection.execute(query, {"keys": list(keys)}).fetchall()
-        return {row["key"]: parse_vector(row["vector"]) for row in rows}
+        return {row["key"]: parse_vector(row["vector"]) for row in self._rows(query, {"keys": list(keys)})}
 
     def count_nearer(self, vector: NDArray[np.float32], cosine: float, keys: Sequence[str] | None) -> int:
         """Return how many rows (None for all, else those of ``keys``) are nearer than a cosine."""
@@ -301,8 +296,7 @@ class AttachedTable:
             "count(*) AS n", f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}"
         )
         values = {"vector": _literal(vector), "cosine": cosine, "keys": list(keys or ())}
-        with self.open() as connection:
-            return int(fetch_one(connection.execute(query, values))["n"])
+        return int(self._rows(query, values)[0]["n"])
 
 
 def _verbatim(part: sql.Composable | str) -> sql.Composable:

@@ -113,7 +113,9 @@ def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
 def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:
     connection.execute(statement("backup_alone"))
     _check_state(connection, manifest)
-    _drop_indexes(connection)
+    for index in connection.execute(statement("backup_indexes")).fetchall():
+        connection.execute(statement("index_delete"), index)
+        connection.execute(statement("index_drop_tables"), index)
     tables = {table["name"]: table for table in manifest["tables"]}
     order = _sort_parents_first(connection)
     for name in reversed(order):
@@ -121,7 +123,8 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
     done = 0
     for name in [name for name in order if name in tables]:
         on_progress(Progress(done, len(tables), name))
-        _restore_table(connection, archive, tables[name], _find_dropped_columns(tables[name]))
+        dropped = [column for column in _DROPPED_COLUMNS.get(name, ()) if column in tables[name]["columns"]]
+        _restore_table(connection, archive, tables[name], dropped)
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
@@ -135,10 +138,6 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
             connection.execute(statement("backup_read_again"), index)
 
 
-def _find_dropped_columns(table: TableRows) -> tuple[str, ...]:
-    return tuple(column for column in _DROPPED_COLUMNS.get(table["name"], ()) if column in table["columns"])
-
-
 def _check_state(connection: Connection, manifest: Manifest) -> None:
     if fetch_one(connection.execute(statement("backup_people_have")))["n"]:
         raise Conflict(
@@ -149,12 +148,6 @@ def _check_state(connection: Connection, manifest: Manifest) -> None:
     newer = [name for name in manifest["migrations"] if name not in applied]
     if newer and SCHEMA_NAME in manifest["migrations"]:  # otherwise it was written before the first release
         raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
-
-
-def _drop_indexes(connection: Connection) -> None:
-    for index in connection.execute(statement("backup_indexes")).fetchall():
-        connection.execute(statement("index_delete"), index)
-        connection.execute(statement("index_drop_tables"), index)
 
 
 def _sort_parents_first(connection: Connection) -> list[str]:
@@ -178,10 +171,7 @@ def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, colum
 def _restore_table(
     connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()
 ) -> None:
-    """Fill one table without its triggers, since the backup contains the rows that they would derive.
-
-    Columns in ``forgotten`` are skipped.
-    """
+    """Fill one table without its triggers, since the backup contains the rows that they would derive."""
     name = table["name"]
     ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
     unknown = set(table["columns"]) - set(ours["columns"]) - set(forgotten)

@@ -219,7 +219,6 @@ def hold_lock(
     vacuuming.
 
     Args:
-        connection: A dedicated connection.
         number: Expression for the lock's number, with ``key`` as its parameter.
         key: What is locked.
         waits: Whether to wait for the lock.
@@ -359,19 +358,16 @@ class Database:
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
-        with translate_errors(self.url), self._release(pool, self._acquire(pool)) as connection:
-            yield connection
-
-    @contextmanager
-    def _release(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
-        try:
-            with connection:  # ends a transaction with commit or rollback
-                if self._pooled:
-                    execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
-                yield connection
-        finally:  # instead of the pool's reset hook, which hands every return to a thread
-            _return_times[id(connection)] = time.monotonic()
-            pool.putconn(connection)
+        with translate_errors(self.url):
+            connection = self._acquire(pool)
+            try:
+                with connection:  # ends a transaction with commit or rollback
+                    if self._pooled:
+                        execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
+                    yield connection
+            finally:  # instead of the pool's reset hook, which hands every return to a thread
+                _return_times[id(connection)] = time.monotonic()
+                pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
         try:

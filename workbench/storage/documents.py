@@ -130,22 +130,14 @@ class Documents(Table):
             document_type: Only documents of this type.
             contains: Part of a title, or the beginning of an id.
             named: Words that must all be in the title, path or URL.
-            limit: Maximum number.
             offset: Number of documents to skip.
         """
         parameters = _conditions(source_id, document_type, contains, named)
         return [Document(**row) for row in self._rows("document_list", parameters | {"limit": limit, "offset": offset})]
 
-    def count(
-        self,
-        *,
-        source_id: str | None = None,
-        document_type: str | None = None,
-        contains: str | None = None,
-        named: str | None = None,
-    ) -> int:
-        """Return the number of documents that ``list`` would return without a limit."""
-        return int(self._value("document_count", _conditions(source_id, document_type, contains, named)))
+    def count(self, **conditions: str | None) -> int:
+        """Return the number of documents that ``list`` would return with the same conditions, without a limit."""
+        return int(self._value("document_count", _conditions(**conditions)))
 
     def get(self, document_id: str) -> Document:
         """Return a document with its text.
@@ -223,23 +215,11 @@ class Documents(Table):
         Returns:
             (id, whether it is new, whether this version was already stored).
         """
-        values = {
-            "id": new_id("document"),
-            "source_id": document.source_id,
-            "key": document.key,
-            "title": document.title,
-            "path": document.path,
-            "url": document.url,
-            "document_type": document.document_type,
-            "content_hash": document.content_hash,
-            "text": document.text,
-            "language": document.language,
-            "document_date": document.document_date,
-        }
-        values = clean_parameters(values) | {
-            "metadata": bind_json(document.metadata),
-            "pages": Jsonb(list(document.pages)),
-        }
+        names = (
+            name for name in NewDocument.__dataclass_fields__ if name not in ("metadata", "pages", "scans", "file")
+        )
+        values = clean_parameters({name: getattr(document, name) for name in names}) | {"id": new_id("document")}
+        values |= {"metadata": bind_json(document.metadata), "pages": Jsonb(list(document.pages))}
         row = fetch_one(connection.execute(statement("document_upsert"), values))
         if document.file is not None:
             name, media_type, data = document.file
@@ -322,16 +302,14 @@ class Documents(Table):
 
 
 def _conditions(
-    source_id: str | None, document_type: str | None, contains: str | None, named: str | None
+    source_id: str | None = None,
+    document_type: str | None = None,
+    contains: str | None = None,
+    named: str | None = None,
 ) -> dict[str, object]:
-    words = " ".join((named or "").replace("\x00", " ").split())
-    conditions: dict[str, object] = {
-        "source_id": source_id,
-        "document_type": document_type,
-        "contains": contains,
-        "named": words or None,
-    }
-    return conditions | {"apart": list(APART_TYPES)}
+    words = " ".join((named or "").replace("\x00", " ").split()) or None
+    conditions = {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words}
+    return {**conditions, "apart": list(APART_TYPES)}
 
 
 # Document names, which are recognised in questions

@@ -36,8 +36,6 @@ class TestSetTables(Table):
         """Create an empty test set.
 
         Args:
-            title: Its title.
-            description: Its description.
             source_id: Source of its own corpus; None if it covers the user's documents.
             corpus_hash: Hash of that corpus.
             scope: The part of the user's documents that it measures, as written by ``MeasuredScope.to_stored``.

@@ -66,12 +66,6 @@ class Queue:
     def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
         """Ask a worker to take parts of a job, in the caller's transaction.
 
-        Args:
-            connection: The caller's transaction.
-            job_id: Id of the job.
-            kind: Its kind.
-            seconds: Delay.
-
         Raises:
             AlreadyInvited: An invitation waits; the transaction must be rolled back.
         """
@@ -96,7 +90,6 @@ class Queue:
         """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``.
 
         Args:
-            run: Runs a job.
             join: Takes parts of a job; it is never queued again.
             retry_on: Exception of ``run`` that puts the job back into the queue.
             pooled: Whether there is a pooler; see ``is_pooled``.

@@ -34,16 +34,11 @@ def blank_table_markup(text: str) -> str:
     """Replace table bars and header rules with spaces; the length does not change."""
     if "|" not in text:
         return text
-    return "\n".join(_blank_line(line) if _is_row(line) else line for line in text.split("\n"))
-
-
-def _is_row(line: str) -> bool:
-    bare = line.strip()
-    return bare.startswith("|") or bare.endswith("|")
-
-
-def _blank_line(line: str) -> str:
-    return " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if line.strip().startswith("|") or line.strip().endswith("|"):
+            lines[place] = " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    return "\n".join(lines)
 
 
 # Rows of an index's table
@@ -82,20 +77,9 @@ class NewPassage:
 
     def to_metadata(self, index: str) -> Jsonb:
         """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex need."""
-        return Jsonb(
-            {
-                **self.metadata,
-                "document_id": self.document_id,
-                "ref_doc_id": self.document_id,
-                "source_id": self.source_id,
-                "index": index,
-                "context": self.context,
-                "start": self.start,
-                "end": self.end,
-                "ordinal": self.ordinal,
-                "language": self.language,
-            }
-        )
+        names = ("document_id", "source_id", "context", "start", "end", "ordinal", "language")
+        own = {name: getattr(self, name) for name in names}
+        return Jsonb({**self.metadata, **own, "ref_doc_id": self.document_id, "index": index})
 
 
 def make_row_id(index: str, key: str) -> str:
@@ -363,9 +347,8 @@ def hubness(
 
 
 def fetch_documents_in_scope(connection: Connection, index: str, scope: ResolvedScope) -> list[str]:
-    rows = fetch_rows(
-        connection, index, "documents_in_scope", scope_parameters(scope), scope=choose_scope_predicate(scope)
-    )
+    predicate = choose_scope_predicate(scope)
+    rows = fetch_rows(connection, index, "documents_in_scope", scope_parameters(scope), scope=predicate)
     return [row["document_id"] for row in rows]
 
 
@@ -379,13 +362,7 @@ def _fetch_shown(
 ) -> list[Row]:
     if same_as is None:
         return fetch_rows(connection, index, name, parameters, **_COLUMN_PARTS, **parts, condition="any_index")
-    row = {
-        "index": same_as.name,
-        "created_at": same_as.created_at,
-        "is_default": same_as.is_default,
-        "embedding_model": same_as.embedding_model,
-        "has_graph": same_as.has_graph,
-        **SERVING_PARAMETERS,
-    }
+    checked = ("created_at", "is_default", "embedding_model", "has_graph")
+    row = {"index": same_as.name, **{name: getattr(same_as, name) for name in checked}, **SERVING_PARAMETERS}
     named: dict[str, str | int] = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
     return fetch_rows(connection, index, name, {**parameters, **row}, **named)

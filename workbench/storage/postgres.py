@@ -260,6 +260,12 @@ def _check_folder(folder: Path) -> _Account:
             f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has unprintable characters, "
             "which Postgres does not support; choose another WORKBENCH_HOME."
         )
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place) and not place.is_dir():
+            raise ConfigurationError(
+                f"{place} is not a folder{', but a link to a missing one' if place.is_symlink() else ''}; set "
+                "WORKBENCH_HOME to another folder."
+            )
     account = _Account()
     if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:
@@ -401,7 +407,8 @@ def _initialise(folder: Path, installed: Path, account: _Account) -> None:
         raise StorageError(_failure_text(folder, done.stdout))
     with (made / "postgresql.conf").open("a", encoding="utf-8") as conf:
         conf.write(f"\ninclude_if_exists = '{_CONF}'\n")
-    _write_settings(made, account)
+    (made / _CONF).write_text(_SERVER_CONF, encoding="utf-8")
+    _change_owner(made / _CONF, account)
     for entry in sorted(made.iterdir(), key=lambda entry: entry.name == "PG_VERSION"):
         entry.rename(folder / entry.name)
     made.rmdir()
@@ -424,19 +431,11 @@ def _run_initdb(installed: Path, made: Path, locale: str, account: _Account) -> 
     )
 
 
-def _write_settings(folder: Path, account: _Account) -> None:
-    settings = folder / _CONF
-    settings.write_text(_SERVER_CONF, encoding="utf-8")
-    _change_owner(settings, account)
-
-
 def _remove_half_made(folder: Path) -> None:
     """Remove the remains of a killed initdb; a database that was once started or restored is never touched."""
-    names = _names(folder)
-    if names & {"postmaster.opts", "backup_label"} or {"PG_VERSION", _CONF} <= names:
-        left = _new_folders(folder)
-    else:
-        left = [*_new_folders(folder), *(folder / name for name in names & _MADE_BY_INITDB)]
+    left = _new_folders(folder)
+    if not _is_initialised(folder):
+        left += [folder / name for name in _names(folder) & _MADE_BY_INITDB]
     for place in left:
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW_PREFIX))  # its initdb may still be running
@@ -752,7 +751,6 @@ def describe_rejection(url: str, line: str) -> str | None:
     """Return the message for an embedded server that rejected or lost a connection; None for another server.
 
     Args:
-        url: The URL of the database.
         line: Its answer; "" if none. While it recovers from a crash, its log has the reason.
     """
     if url not in _logs:

@@ -172,7 +172,10 @@ def rank_listed(
 
 def score_passages(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
     """Return the scores of given passages; those without any of the terms are omitted."""
-    found = score_postings(_fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))), terms)
+    found = score_postings(
+        fetch_listed_postings(connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries),
+        terms,
+    )
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
@@ -196,8 +199,6 @@ def fetch_listed_postings(
     """Return the postings of given passages by term id: looked up if they form few runs, otherwise selected from all.
 
     Args:
-        connection: A connection.
-        index: The index.
         counts: The number of postings of each term, by id.
         ids: The passages, sorted.
         entries: Postings that have been read, by term id.
@@ -205,10 +206,6 @@ def fetch_listed_postings(
     if not entries.keys() >= counts.keys() and _in_few_runs(ids, counts):
         return fetch_passage_postings(connection, index, list(counts), ids)
     return _fetch_all(connection, index, list(counts), entries, ids)
-
-
-def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    return fetch_listed_postings(connection, index, terms.postings, ids, terms.entries)
 
 
 def _in_few_runs(ids: Ids, counts: Mapping[int, int]) -> bool:
@@ -281,7 +278,9 @@ def fetch_matched_terms(
 ) -> dict[int, set[int]]:
     """Return the terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
-    for term, postings in _fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))).items():
+    for term, postings in fetch_listed_postings(
+        connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries
+    ).items():
         for passage in postings["passage"].tolist():
             terms_of.setdefault(passage, set()).add(term)
     return terms_of

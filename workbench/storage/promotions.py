@@ -22,12 +22,8 @@ class Promotions(Table):
         """Store a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
         values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
-        values |= {
-            "strategy": strategy,
-            "parameters": Jsonb(dict(parameters)),
-            "index": index,
-            "note": clean_parameters(note),
-        }
+        values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters))}
+        values |= {"index": index, "note": clean_parameters(note)}
         if key:
             values[f"{kind}_id"] = key
         with self._database.transaction() as connection:
@@ -55,17 +51,13 @@ class Promotions(Table):
 
 def _promotion(row: Row) -> Promotion:
     title = row.get("scope_title", "")
+    names = ("version", "strategy", "parameters", "note", "promoted_at", "undone_at")
     return Promotion(
         scope=row["scope_key"],
-        version=row["version"],
-        strategy=row["strategy"],
-        parameters=row["parameters"],
         index=row["index_name"],
-        note=row["note"],
         serves=bool(row.get("serves", True)),
         scope_title=f"{row['folder_project']} / {title}" if row.get("folder_project") else title,
-        promoted_at=row["promoted_at"],
-        undone_at=row["undone_at"],
+        **{name: row[name] for name in names},
     )
 
 

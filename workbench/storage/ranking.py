@@ -187,10 +187,6 @@ def fetch_query_terms(
     they would be in an index of the scope alone.
 
     Args:
-        connection: A connection.
-        index: The index.
-        query: The question.
-        scope: The scope.
         size: The result of ``count_scope``.
         names: The text in which names of documents are looked for.
         at_once: Number of postings up to which those of the terms are read as well.
@@ -287,10 +283,7 @@ def count_terms(
     """Return how many passages in a scope have each of the given terms, by id; missing terms are omitted.
 
     Args:
-        connection: A connection.
-        index: The index.
         terms: Number of passages of the whole index by term id.
-        scope: The scope.
         size: The result of ``count_scope``. For more than ``EXACT_UP_TO`` passages, the numbers are estimates.
         entries: Postings that have been read, by term id.
     """

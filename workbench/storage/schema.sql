@@ -904,3 +904,15 @@ CREATE TABLE tool_calls (
 );
 CREATE INDEX tool_calls_by_time ON tool_calls (called_at DESC);
 CREATE INDEX tool_calls_by_client ON tool_calls (client, called_at) WHERE client IS NOT NULL;
+
+-- ==== Compare: the questions that people asked =======================================================================
+
+CREATE TABLE history (  -- one row per comparison, so that it can be shown again
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    question text NOT NULL,
+    address text NOT NULL,  -- the query of its URL: question, strategies, parameters and scope
+    asked_at timestamptz NOT NULL DEFAULT now(),
+    saved boolean NOT NULL DEFAULT false  -- saved comparisons are never pruned
+);
+CREATE UNIQUE INDEX history_by_address ON history (md5(address));
+CREATE INDEX history_by_time ON history (asked_at DESC);

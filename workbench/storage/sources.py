@@ -66,21 +66,12 @@ class Sources(Table):
         offset: int = 0,
     ) -> list[Source]:
         """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` requests them."""
-        parameters: dict[str, object] = {
-            "id": None,
-            "scope": scope,
-            "project_id": project_id,
-            "source_type": source_type,
-        }
-        parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
-        parameters["apart"] = list(APART_TYPES)
+        parameters = _conditions(scope, project_id, source_type) | {"id": None, "limit": limit, "offset": offset}
         return [_source(row) for row in self._rows("source_list", parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return the number of sources that ``list`` would return without a limit."""
-        parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
-        parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
-        return int(self._value("source_count", parameters))
+        return int(self._value("source_count", _conditions(scope, project_id, source_type)))
 
     def ids(self) -> list[str]:
         """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
@@ -97,8 +88,8 @@ class Sources(Table):
             NotFound: There is no such source.
         """
         for datasets in (False, True):
-            parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
-            row = self._row("source_list", parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0})
+            parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
+            row = self._row("source_list", parameters | {"datasets": datasets, "apart": []})
             if row:
                 return _source(row)
         raise NotFound("source", source_id, VALID_IDS_HINT)
@@ -269,6 +260,13 @@ class Sources(Table):
             "languages": list(languages) or None,
         }
         return int(self._value("documents_undated", parameters))
+
+
+def _conditions(
+    scope: str | None = None, project_id: str | None = None, source_type: str | None = None
+) -> dict[str, object]:
+    conditions = {"scope": scope, "project_id": project_id, "source_type": source_type}
+    return {**conditions, "datasets": source_type == DATASET, "apart": list(APART_TYPES)}
 
 
 def _source(row: Row) -> Source:

@@ -1,4 +1,4 @@
-"""The log of tool calls."""
+"""The log of tool calls, and the history of comparisons."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workbench.storage.database import Table, clean_parameters, statement
 from workbench.types import JsonValue, Value
 
 MAX_CALLS_KEPT = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus
+MAX_HISTORY_KEPT = 1_000  # comparisons that are not saved; older ones are deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +47,8 @@ class ToolCalls(Table):
         """Store calls in one transaction and delete the oldest."""
         with self._database.transaction() as connection:
             for call in calls:
-                values = {
-                    "called_at": call.called_at,
-                    "tool": call.tool,
-                    "query": call.query,
-                    "duration_ms": call.duration_ms,
-                    "answer_chars": call.answer_chars,
-                    "results": call.results,
-                    "error": call.error,
-                    "client": call.client,
-                }
+                plain = ("called_at", "tool", "query", "duration_ms", "answer_chars", "results", "error", "client")
+                values = {name: getattr(call, name) for name in plain}
                 sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean_parameters(dict(call.scope)))
                 statement_values = clean_parameters(values) | {"argument_sizes": sizes, "scope": scope}
                 connection.execute(statement("tool_call_insert"), statement_values)
@@ -85,3 +78,37 @@ class ToolCalls(Table):
 
     def clear(self) -> None:
         self._rows("tool_call_clear")
+
+
+@dataclass(frozen=True, slots=True)
+class PastComparison(Value):
+    """A comparison that was shown."""
+
+    question: str  # the question
+    address: str  # the query of its URL: question, strategies, parameters and scope
+    asked_at: datetime  # when it was last shown
+    saved: bool = False  # true if it is kept until someone removes it
+    id: int = 0  # key of its row
+
+
+class History(Table):
+    """The table ``history``: the comparisons shown in the app."""
+
+    def add(self, question: str, address: str) -> None:
+        """Store a comparison, or the new time of a known one, and delete the oldest that are not saved."""
+        values = clean_parameters({"question": question, "address": address})
+        with self._database.transaction() as connection:
+            connection.execute(statement("history_insert"), values)
+            connection.execute(statement("history_prune"), {"keep": MAX_HISTORY_KEPT})
+
+    def list(self, *, saved_only: bool = False, limit: int = 100) -> list[PastComparison]:
+        """Return the last comparisons, newest first."""
+        return [PastComparison(**row) for row in self._rows("history_list", {"saved_only": saved_only, "limit": limit})]
+
+    def save(self, addresses: Sequence[str], *, saved: bool = True) -> None:
+        """Mark comparisons as saved, or as not saved."""
+        self._rows("history_save", {"addresses": list(addresses), "saved": saved})
+
+    def clear(self) -> None:
+        """Delete the comparisons that are not saved."""
+        self._rows("history_clear")

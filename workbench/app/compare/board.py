@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import ComparedHits, SearchSettings
-from workbench.app.compare.judging import QuestionJudging, read_marks, show_progress
+from workbench.app.compare.columns import ComparedHits, SearchSettings, open_passage, open_why
+from workbench.app.compare.judging import QuestionJudging, read_marks
 from workbench.app.compare.matches import Joins, Underlines, find_same_places, join_hits, place_key
-from workbench.app.compare.why import open_why
 from workbench.app.state import address
 from workbench.app.widgets.elements import Element, Node, TextRun, plain_text, split_code, split_into_lines, to_json
-from workbench.app.widgets.looks import escape_markdown, format_place, get_look, strategy_look, strategy_title
+from workbench.app.widgets.looks import (
+    escape_markdown,
+    format_place,
+    get_look,
+    strategy_look,
+    strategy_title,
+    strip_markdown,
+)
 from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.notices import mount
 from workbench.app.widgets.promoting import (
@@ -30,7 +36,8 @@ from workbench.app.widgets.promoting import (
     list_places,
     open_promotion,
 )
-from workbench.app.widgets.reader import has_records, is_code, is_markdown, open_document
+from workbench.app.widgets.reader import has_records, is_code, is_markdown
+from workbench.app.widgets.table import Column, show_table
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ScopeError, WorkbenchError
 from workbench.marking import match_spans, stem
@@ -458,6 +465,7 @@ class _Marks:
 # The data of the board
 
 OTHER_STAGE = "other"  # time of a search outside the measured steps
+MAX_LABEL_CHARS = 120  # characters of a passage for its label
 MAX_SCOPES_OFFERED = 200  # sources offered in a column whose strategy needs a scope
 
 
@@ -468,6 +476,7 @@ class _BoardContext:
     query: str  # the question
     ranks: Mapping[str, Mapping[str, int]]  # rank by column and joined text
     joined: Joins  # data shared by hits of the same text
+    labels: Mapping[str, str]  # label of each joined text
     likes: Underlines  # words to underline, keyed by hit
     spoken: Collection[str]  # indexes in several languages, whose hits show their language
     letters: Mapping[str, str]  # letter of each column's index
@@ -496,7 +505,7 @@ def build_board_data(
     spoken: Collection[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return the columns and their agreement; the page fills in ``judging`` and ``serving``.
+    """Return the columns; the page fills in ``judging`` and ``serving``.
 
     Args:
         comparison: The comparison.
@@ -511,12 +520,10 @@ def build_board_data(
             ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
     letters = assign_index_letters(comparison)
     of_column = {name: letters.get(result.index, "") for name, result in comparison.strategies.items()}
-    whole = _BoardContext(comparison.query, ranks, joined, likes or {}, spoken, of_column, headers or {})
+    labels = label_texts(comparison, joined)
+    whole = _BoardContext(comparison.query, ranks, joined, labels, likes or {}, spoken, of_column, headers or {})
     return {
         "columns": [_build_column(whole, name, result) for name, result in comparison.strategies.items()],
-        "by_document": bool(letters),  # the unit of the agreement
-        "agreement": {measure: dict(pairs) for measure, pairs in comparison.agreement.items()},
-        "stages": [*TimedStep, OTHER_STAGE],
         "judging": None,
         "serving": None,
         "slowest": max(map(_total_ms, comparison.strategies.values()), default=0.0),
@@ -584,6 +591,7 @@ def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: boo
         "score": f"{passage.score:.3f}",
         "share": round(passage.score, 4),
         "title": passage.document_title,
+        "label": whole.labels[joined],
         "place": " · ".join(part for part in (where, language_title(language) if spoken else "") if part),
         "path": passage.path or passage.url or "",
         "text": whole.text(passage),
@@ -603,6 +611,24 @@ def _build_other(whole: _BoardContext, passage: Passage, joined: str, other: str
     }
 
 
+def label_texts(comparison: Comparison, joined: Joins) -> dict[str, str]:
+    """Return a label for each joined text: what no other text shares of its section, title and first words."""
+    texts = {joined[name, hit.passage_id]: hit for name, result in comparison.strategies.items() for hit in result}
+    labels = {key: _list_labels(hit) for key, hit in texts.items()}
+    shared = [Counter(names[place] for names in labels.values()) for place in range(3)]
+    return {
+        key: next((name for place, name in enumerate(names) if name and shared[place][name] == 1), names[2])
+        for key, names in labels.items()
+    }
+
+
+def _list_labels(hit: Passage) -> tuple[str, str, str]:
+    """Return the section, the title and the first words of a passage."""
+    *_, section = ("", *hit.headings)
+    lines = strip_markdown(hit.text.removeprefix(f"# {hit.document_title}")[:MAX_LABEL_CHARS])
+    return section or hit.document_title, hit.document_title, lines or hit.document_title
+
+
 def assign_index_letters(comparison: Comparison) -> dict[str, str]:
     """Return index -> A, B, C, D if the columns search several indexes, else {}."""
     names = list(dict.fromkeys(result.index for result in comparison.strategies.values()))
@@ -613,16 +639,12 @@ _STORED_MARKS_KEY = "marks_kept"  # number of the last mark of this session that
 _FAILURE_KEY = "marks_failed"
 
 
-@st.fragment
 def show_board(
     wb: Workbench, hits: ComparedHits, asking: SearchSettings, serving: LiveStrategy, judging: QuestionJudging | None
 ) -> None:
-    """Show the columns; judging redraws only this part of the page."""
+    """Show the columns."""
     if _FAILURE_KEY in st.session_state:
         st.toast(escape_markdown(st.session_state.pop(_FAILURE_KEY)))
-    with st.container():  # even if empty: the board keeps its position, and thereby its state in the browser
-        if judging is not None:
-            show_progress(judging)
     comparison = hits.comparison
     data = build_board_data(comparison, hits.likes, _find_multilingual_indexes(wb, comparison), hits.headers) | {
         "failures": build_failures_data(wb, hits.failures)
@@ -639,18 +661,68 @@ def show_board(
 
     columns = find_live_columns(serving, comparison, asking.parameters)
     data["serving"] = {"columns": columns, "badge": serving.badge, "reason": serving.reason}
-    triggers = ("open", "promote", "scope", "reset", "why")
-    result = mount("compare/board", "board", data, *triggers, marks=lambda: _store_marks(comparison, judging))
+    result = mount(
+        "compare/board",
+        "board",
+        data,
+        "promote",
+        "scope",
+        "reset",
+        marks=lambda: _store_marks(comparison, judging),
+        open=lambda: _open("open", lambda hit: open_passage(hit, str(hit["cut"]))),
+        why=lambda: _open("why", lambda hit: open_why(str(hit["column"]), str(hit["passage"]))),
+    )
     _apply_remedy(result.scope, result.reset)
-    if result.open:
-        address.put(cut=result.open["cut"])
-        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
-        st.rerun()
-    if result.why:
-        open_why(str(result.why["column"]), str(result.why["passage"]))
-        st.rerun()
     if result.promote and result.promote in comparison.strategies and result.promote not in columns:
         _open_promotion(wb, asking, str(result.promote), serving)
+
+
+def _open(trigger: str, show: Callable[[Mapping[str, object]], None]) -> None:
+    """Open the inspector at the passage that the browser sent."""
+    state = st.session_state.get("board")
+    hit = state.get(trigger) if isinstance(state, Mapping) else None
+    if isinstance(hit, Mapping):
+        show(hit)
+
+
+def show_figures(comparison: Comparison) -> None:
+    """Show how much the rankings agree, and the time of each step."""
+    if len(comparison.strategies) > 1:
+        unit = "documents" if assign_index_letters(comparison) else "passages"
+        st.html(f"<h3>Agreement</h3><p>Same {unit}: Jaccard similarity. Same order: rank-biased overlap, in which top "
+                "ranks count most. Both are 0 to 1.</p>")  # fmt: skip
+        same, order = (comparison.agreement[measure] for measure in ("jaccard", "rbo"))
+        columns = (Column("pair", "Strategies"), *(_figure_column(name) for name in (f"Same {unit}", "Same order")))
+        rows = [
+            {"pair": " · ".join(map(strategy_title, pair.split("|")))}
+            | {columns[1].name: _figure(same[pair], 2), columns[2].name: _figure(order[pair], 2)}
+            for pair in same
+        ]
+        _show_figures("agreement", columns, rows)
+    st.html("<h3>Time per stage</h3><p>In milliseconds. The question is embedded once for all columns.</p>")
+    stages = {name: {one["name"]: one["ms"] for one in _list_stages(result)}
+              for name, result in comparison.strategies.items()}  # fmt: skip
+    columns = (Column("stage", "Stage"), *(_figure_column(name, strategy_title(name)) for name in stages))
+    names = [name for name in (*TimedStep, OTHER_STAGE) if any(name in times for times in stages.values())]
+    rows = [{"stage": str(stage)} | {name: _figure(times.get(stage), 1) for name, times in stages.items()}
+            for stage in names]  # fmt: skip
+    totals = {name: _figure(_total_ms(result), 1) for name, result in comparison.strategies.items()}
+    _show_figures("times", columns, [*rows, {"stage": "total", **totals}])
+
+
+def _figure_column(name: str, label: str = "") -> Column:
+    return Column(name, label or name, "shown", align="right", narrow=True)
+
+
+def _figure(value: object, digits: int) -> dict[str, object]:
+    known = isinstance(value, float | int)
+    return {"text": f"{value:.{digits}f}" if known else "–", "order": value if known else None}
+
+
+def _show_figures(key: str, columns: Sequence[Column], rows: Sequence[Mapping[str, object]]) -> None:
+    listed = [{"id": str(place), "name": str(place), "cells": row} for place, row in enumerate(rows)]
+    label = {"agreement": "Agreement", "times": "Time per stage"}[key]
+    show_table(f"figures_{key}", columns, listed, label=label, noun="rows", filters=False)
 
 
 def _find_multilingual_indexes(wb: Workbench, comparison: Comparison) -> set[str]:

@@ -161,6 +161,22 @@ def _find_failures(
     return errors
 
 
+# The passage in the inspector, kept in the URL
+
+EXPECTED_DOCUMENT = "expected"  # instead of a passage id: only the search for an expected document
+
+
+def open_why(column: str, passage_id: str = EXPECTED_DOCUMENT) -> None:
+    """Open the inspector at a passage and its column."""
+    address.put(look="why", why=passage_id, by=column, missed=None, pane=None)
+
+
+def open_passage(opened: Mapping[str, object], cut: str) -> None:
+    """Open the inspector at the document of a passage, cut into passages by the index ``cut`` ("" for the page's)."""
+    place = f"{opened['start']}-{opened['end']}"
+    address.put(look="document", doc=str(opened["document"]), at=place, cut=cut, form=None, part=None, pane=None)
+
+
 # Chosen strategies and parameters, kept in the URL
 
 MAX_COLUMNS = 4
@@ -204,8 +220,8 @@ def read_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterV
     return parameters
 
 
-def show_strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str]) -> tuple[str, ...]:
-    """Show the strategies as pills and their parameters in a popover; return the chosen ones in table order."""
+def show_strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
+    """Show the strategies as pills; return the chosen ones in table order."""
     offered = [
         name
         for name, strategy in STRATEGIES.items()
@@ -222,8 +238,6 @@ def show_strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str
         wrap=True,
         width="stretch",
     )  # fmt: skip
-    with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
-        _show_settings(chosen, indexes)
     return tuple(name for name in names if name in chosen)
 
 
@@ -245,7 +259,8 @@ def _drop_excess(names: Sequence[str], places: int) -> list[str]:
     return [name for name in names if name in order]
 
 
-def _show_settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
+def show_settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
+    """Show the settings of a comparison: its passages, indexes and the parameters of each strategy."""
     show_value("limit", read_limit())
     st.segmented_control("Passages per column", LIMITS, key="limit", required=True, on_change=_change_limit)
     _show_index_choice(indexes)

@@ -1,13 +1,15 @@
-"""Judging hits: the control, stored marks, and the list of a test set's questions with progress."""
+"""The queue of questions next to the board, and the judgments of a test set."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
+from itertools import compress, islice
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
@@ -15,10 +17,10 @@ from workbench.app.compare.matches import format_place_key, place_key
 from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import make_label_function
+from workbench.app.widgets.looks import make_label_function, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import Conflict, NotFound
+from workbench.errors import Conflict, NotFound, WorkbenchError
 from workbench.formatting import count_text
 from workbench.types import Comparison
 
@@ -113,47 +115,174 @@ def read_marks(payload: object, after: int) -> list[Mark]:
     return [mark for mark in marks if mark[0] > after]
 
 
-# The control that chooses or creates the test set
+# The queue: questions to ask next
 
-POPOVER_KEY = "judge_popover"
+QUEUE_TITLES = {"judge": "Judge", "history": "History", "agents": "Agents", "saved": "Saved"}
+MAX_QUEUED = 100  # questions in each list
+# Of a comparison: these are stored with it in the history. The rest of the URL is about panes and panels.
+COMPARISON_KEYS = ("q", "s", "n", "set", "on", "without", "names", *address.SCOPE_KEYS)
+_SELECTION_KEYS = ("why", "by", "missed", "doc", "at", "cut", "form", "part")  # of the passage in the inspector
 
 
-def show_judge_control(wb: Workbench, question: str) -> QuestionJudging | None:
-    """Show the control; return the judging of the question, or None if judging is off."""
+@dataclass(frozen=True, slots=True)
+class QueuedQuestion:
+    """A question in the queue."""
+
+    id: str  # key of its row
+    text: str  # the question
+    count: int | None = None  # judged passages, or calls
+    note: str = ""  # a second line
+    changes: Mapping[str, Sequence[str] | None] = field(default_factory=dict)  # further values of its URL
+
+
+def show_queue(wb: Workbench, question: str, part: str) -> QuestionJudging | None:
+    """Show a part of the queue; return the judging of the current question, or None if judging is off."""
     _keep_new_test_set()
     sets = {info.id: info for info in list_own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
-    label = "**Judging**" if chosen else "Judge"  # a title here would push a strategy to a second line
-    # state kept on the server, so that creating a test set can close the popover
-    with st.popover(label, type="tertiary", icon=":material/fact_check:", key=POPOVER_KEY, on_change="rerun"):
-        _show_choices(wb, sets)
-    return QuestionJudging(wb, chosen, question) if chosen else None
+    judging = QuestionJudging(wb, chosen, question) if chosen else None
+    if part == "judge":
+        _show_test_set(wb, sets, judging)
+    elif part == "history":
+        _show_list(question, _list_history(wb), "Questions that you ask are listed here.", place=_current_address())
+        st.button("Clear history", key="clear_history", type="tertiary", on_click=wb.history.clear)
+    elif part == "agents":
+        _show_list(question, _list_agent_questions(wb), "No search of an agent came back empty.", counted="Calls")
+    else:
+        _show_saved(wb, question)
+    return judging
 
 
-def _show_choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
+def store_in_history(wb: Workbench, question: str) -> None:
+    """Store the comparison of the URL in the history, once per visit and comparison."""
+    shown = _current_address()
+    if st.session_state.get("history_stored") != shown:
+        st.session_state["history_stored"] = shown
+        with suppress(WorkbenchError):  # the comparison is shown even if its history is read-only
+            wb.history.add(question, shown)
+
+
+def _current_address() -> str:
+    return urlencode([(name, value) for name in COMPARISON_KEYS for value in address.get_all(name)])
+
+
+def _list_history(wb: Workbench, *, saved_only: bool = False) -> list[QueuedQuestion]:
+    past = wb.history.list(saved_only=saved_only, limit=MAX_QUEUED)
+    return [
+        QueuedQuestion(one.address, one.question, note=_describe(parse_qs(one.address)), changes=_parse(one.address))
+        for one in past
+    ]
+
+
+def _parse(stored: str) -> dict[str, Sequence[str] | None]:
+    """Return the changes of the URL that restore a comparison."""
+    return {**dict.fromkeys(COMPARISON_KEYS), **parse_qs(stored)}
+
+
+def _describe(values: Mapping[str, Sequence[str]]) -> str:
+    """Return how a comparison differs from the default one."""
+    strategies = ", ".join(strategy_title(name) for name in values.get("s", ()))
+    scoped = any(name in address.SCOPE_KEYS for name in values)
+    settings = count_text(len(values["set"]), "setting") if "set" in values else ""
+    return " · ".join(part for part in (strategies, settings, "scoped" if scoped else "") if part)
+
+
+def _list_agent_questions(wb: Workbench) -> list[QueuedQuestion]:
+    """Return the questions of agents that found nothing in the current scope, the newest first."""
+    calls = wb.tool_calls.list(zero_only=True, queries_only=True, limit=None)
+    within = wb.requests.are_within([call.scope for call in calls], read_lasting_scope())
+    counts = Counter(call.query for call in compress(calls, within) if call.query)
+    return [QueuedQuestion(text, text, count) for text, count in islice(counts.items(), MAX_QUEUED)]
+
+
+def _show_saved(wb: Workbench, question: str) -> None:
+    """Show the saved comparisons, and the button that saves or removes the current one."""
+    saved, shown = _list_history(wb, saved_only=True), _current_address()
+    if question.strip():
+        is_saved = any(past.id == shown for past in saved)
+        st.button(
+            "Remove from saved" if is_saved else "Save this comparison",
+            key="save_comparison",
+            icon=":material/bookmark_remove:" if is_saved else ":material/bookmark_add:",
+            on_click=wb.history.save,
+            args=([shown],),
+            kwargs={"saved": not is_saved},
+        )
+    _show_list(question, saved, "Save a comparison to find it here.", place=shown)
+
+
+def _show_list(
+    question: str, rows: Sequence[QueuedQuestion], empty: str, *, counted: str = "", place: str | None = None
+) -> None:
+    """Show questions as a table with a filter; opening one asks it.
+
+    Args:
+        question: The current question.
+        rows: The questions.
+        empty: Text shown if there are none.
+        counted: Heading of the counts; "" without them.
+        place: Id of the current row; by default the one with the current question.
+    """
+    wanted = " ".join(question.split()).casefold()
+    current = next((row.id for row in rows if (row.id == place if place else row.text.casefold() == wanted)), None)
+    chosen = show_table(
+        f"queue_{address.get('queue', 'judge')}",
+        (Column("question", "Question"), *([Column("count", counted, "number", narrow=True)] if counted else [])),
+        [
+            {"id": row.id, "name": row.text, "current": row.id == current}
+            | {"cells": {"question": row.text, "count": row.count}, "notes": {"question": row.note}}
+            for row in rows
+        ],
+        label="Queue",
+        noun="questions",
+        empty=empty,
+        opens=True,
+        filters=len(rows) >= MIN_ROWS_FILTERED,
+    )
+    opened = next((row for row in rows if row.id == chosen.opened), None)
+    if opened is not None:
+        ask_question(opened.text, opened.changes)
+        st.rerun()
+
+
+def ask_question(text: str, changes: Mapping[str, Sequence[str] | None] | None = None) -> None:
+    """Put another question into the URL; the inspector keeps its tab, and a phone shows the results."""
+    pane = "results" if address.get("pane") else None
+    fresh = dict.fromkeys(("without", "names", *_SELECTION_KEYS))
+    address.put(**{**fresh, "q": text, "pane": pane, **(changes or {})})
+
+
+# The test set that is judged
+
+
+def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: QuestionJudging | None) -> None:
+    """Show the test set with its progress and questions, or the form that creates one."""
     value = address.get("judge")
     # without counts: Streamlit identifies options by label, so labels must not change between clicks
     titles = {"": "Off"} | {key: info.label for key, info in sets.items()}
     if value not in titles:
         titles[value] = "Deleted test set"
-    key = f"judge_set_{value}"  # one per value: a closing list may otherwise send the former value
-    st.selectbox(
-        "Test set",
-        list(titles),
-        list(titles).index(value),
-        format_func=make_label_function(titles),
-        key=key,
-        on_change=_choose_test_set,
-        args=(key,),
-        help="Your judgments are stored in this test set with the question. Evaluate uses them to score strategies.",
-    )
-    if value not in sets:
-        st.caption("Pick or create a test set, then judge results with 1, 2, 3.")
+    if len(titles) > 1:
+        key = f"judge_set_{value}"  # one per value: a closing list may otherwise send the former value
+        st.selectbox(
+            "Test set",
+            list(titles),
+            list(titles).index(value),
+            format_func=make_label_function(titles),
+            key=key,
+            on_change=_choose_test_set,
+            args=(key,),
+            help="Stores your judgments with the question. Evaluate uses them to score strategies.",
+        )
+    if judging is not None:
+        _show_progress(judging)
+        return
+    st.caption("Pick or create a test set, then judge results with 1, 2, 3.")
     with st.form("judge_new", border=False):
         st.text_input(
             "New test set",
             key="judge_title",
-            placeholder="Title (optional, defaults to today's date)",
+            placeholder="Title (defaults to today's date)",
             autocomplete="off",
         )
         st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
@@ -161,7 +290,6 @@ def _show_choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
 
 def _choose_test_set(key: str) -> None:
     st.session_state.pop("judge_made", None)
-    st.session_state[POPOVER_KEY] = False
     address.put(judge=st.session_state[key])
 
 
@@ -182,7 +310,6 @@ def _create_test_set(wb: Workbench) -> None:
     with report_errors(st.toast):
         test_set_id = _create_or_find(wb, title)
         st.session_state["judge_made"] = (test_set_id, True)
-        st.session_state[POPOVER_KEY] = False  # it covers a part of the board
         address.put(judge=test_set_id)
 
 
@@ -198,9 +325,7 @@ def _create_or_find(wb: Workbench, title: str) -> str:
         return existing
 
 
-QUESTION_COLUMNS = (Column("question", "Question"), Column("judged", "Judged passages", "number"))
-MIN_ROWS_FILTERED = 8  # from this number of questions, the list has a filter and scrolls
-LIST_HEIGHT_PX = 360  # pixels
+MIN_ROWS_FILTERED = 9  # from this number of questions, a list has a filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,57 +364,37 @@ def measure_progress(test_set: TestSet, question: str) -> JudgingProgress:
     return JudgingProgress(tuple(texts), tuple(counts[entry.id] for entry in test_set.questions), place)
 
 
-def show_progress(judging: QuestionJudging) -> None:
-    """Show progress and navigation; when all questions are judged, emphasise running an experiment."""
+def _show_progress(judging: QuestionJudging) -> None:
+    """Show progress, navigation and the questions; if all are judged, emphasise running an experiment."""
     try:
-        going = measure_progress(judging.load(), judging.question)
-    except NotFound:  # deleted in another tab, which the control shows
+        test_set = judging.load()
+    except NotFound:  # deleted in another tab, which the choice shows
         return
+    going = measure_progress(test_set, judging.question)
     total = len(going.questions)
     progress = (
         f"{going.done:,} of {count_text(total, 'question')} judged"
         if total
         else "Your first judgment adds this question."
     )
-    with st.container(key="judging_round", horizontal=True, vertical_alignment="center"):
-        bar = f'<progress max="{max(total, 1)}" value="{going.done}"></progress>'
-        title = (
-            "" if judging.question.strip() else f"<b>{escape(judging.test_set.title)}</b>"
-        )  # else the board shows it
-        st.html(f'<p class="wb-round">{title} {bar} {progress}</p>', width="content")
+    bar = f'<progress max="{max(total, 1)}" value="{going.done}" aria-label="Judged questions"></progress>'
+    st.html(f'<p class="wb-round">{bar} {progress}</p>')
+    with st.container(key="judging_round", horizontal=True, vertical_alignment="center", gap="small"):
         _show_step("Previous", "P", going.previous)
         _show_step("Next unjudged", "N", going.next)
-        with st.popover("Questions", type="tertiary", icon=":material/list:"):
-            _list_questions(going)
-        finished = 0 < going.done == total
-        kind = "primary" if finished else "tertiary"
-        if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
-            address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
-            switch_page("evaluate")
+    rows = [
+        QueuedQuestion(str(place), text, count)
+        for place, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
+    ]
+    _show_list(judging.question, rows, "The questions that you judge are listed here.", counted="Judged")
+    finished = 0 < going.done == total
+    kind = "primary" if finished else "tertiary"
+    if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
+        address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
+        switch_page("evaluate")
 
 
 def _show_step(label: str, key: str, question: str | None) -> None:
     if st.button(label, key=f"round_{key}", type="tertiary", shortcut=key, disabled=question is None):
-        address.put(q=question)
-        st.rerun()
-
-
-def _list_questions(going: JudgingProgress) -> None:
-    rows = [
-        {"id": str(n), "name": text, "cells": {"question": text, "judged": count}}
-        for n, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
-    ]
-    many = len(rows) > MIN_ROWS_FILTERED
-    with st.container(height=LIST_HEIGHT_PX if many else "content", border=False):
-        chosen = show_table(
-            "round_questions",
-            QUESTION_COLUMNS,
-            rows,
-            label="Questions to judge",
-            noun="questions",
-            opens=True,
-            filters=many,
-        )
-    if chosen.opened:
-        address.put(q=going.questions[int(chosen.opened)])
+        ask_question(question or "")
         st.rerun()

@@ -9,12 +9,13 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
+from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.compare.board import show_board
+from workbench.app.compare.board import show_board, show_figures
 from workbench.app.compare.columns import (
     LIMITS,
     MAX_COLUMNS,
@@ -24,20 +25,31 @@ from workbench.app.compare.columns import (
     discard_search,
     get_or_start_search,
     max_strategies,
+    open_passage,
+    open_why,
     read_indexes,
     read_limit,
     read_parameters,
     run_comparison,
+    show_settings,
     show_strategy_bar,
 )
-from workbench.app.compare.judging import QuestionJudging, list_own_test_sets, show_judge_control, show_progress
-from workbench.app.compare.why import ExplainedQuestion, open_why, show_why_panel
+from workbench.app.compare.judging import (
+    COMPARISON_KEYS,
+    QUEUE_TITLES,
+    QuestionJudging,
+    ask_question,
+    list_own_test_sets,
+    show_queue,
+    store_in_history,
+)
+from workbench.app.compare.why import ExplainedQuestion, show_why
 from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error, show_message
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, change_count, load_indexes, show_value
+from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, show_value
 from workbench.app.widgets.looks import (
     escape_markdown,
     format_place,
@@ -48,7 +60,7 @@ from workbench.app.widgets.looks import (
 )
 from workbench.app.widgets.notices import mount
 from workbench.app.widgets.promoting import LiveStrategy, find_live_columns, load_live_strategy, show_live_line
-from workbench.app.widgets.reader import open_document, show_reader
+from workbench.app.widgets.reader import find_document, show_document
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.export import EXPORT_FORMATS, CompareArguments
 from workbench.ingestion.readers.formats import list_format_titles
@@ -66,8 +78,6 @@ if TYPE_CHECKING:
 
     from workbench.services.answers import Answer, AnswerStream
     from workbench.workbench import Workbench
-
-# The answer above the board
 
 # The answer that is being written, in a thread
 
@@ -145,23 +155,8 @@ _QUOTE_PATTERN = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
 REFRESH_S = 0.15  # seconds between refreshes of an answer that is being written
 
 
-def show_answer_button() -> None:
-    """Show the button that toggles the answer; the URL keeps the choice."""
-    shown = bool(address.get("answer"))
-    st.button(
-        "Hide answer" if shown else "Answer",
-        key="answer_button",
-        type="tertiary",
-        icon=":material/short_text:",
-        on_click=lambda: address.put(answer=None if shown else "1"),
-    )
-
-
-def show_answer_panel(wb: Workbench, comparison: Comparison, asking: SearchSettings, serving: LiveStrategy) -> None:
-    """Answer from the column of the live strategy, or from the first one; do nothing if the answer is off."""
-    if not address.get("answer"):
-        cancel_answer()
-        return
+def show_answer(wb: Workbench, comparison: Comparison, asking: SearchSettings, serving: LiveStrategy) -> None:
+    """Answer from the column of the live strategy, or from the first one."""
     column = [*find_live_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
     strategy, own_index = split_strategy(column, None)
     index, parameters = own_index or asking.index, asking.parameters.get(strategy)
@@ -189,8 +184,7 @@ def _draw_answer(writing: PendingText, strategy: str, cut: str, was_writing: boo
     result = mount("compare/answer", "answer", data, "open", stop=cancel_answer, again=restart_answer)
     if result.open and 1 <= int(result.open) <= len(writing.passages):
         passage = writing.passages[int(result.open) - 1]
-        address.put(cut=cut)
-        open_document(passage.document_id, passage.start, passage.end)
+        open_passage({"document": passage.document_id, "start": passage.start, "end": passage.end}, cut)
         st.rerun()
     if result.again or (was_writing and state != "writing"):
         st.rerun()
@@ -274,8 +268,8 @@ def show_next_step(wb: Workbench, judging: bool) -> None:
     if judging or list_own_test_sets(wb):
         return
     st.html(
-        '<p class="wb-serving">Next: click <b>Judge</b> and grade results with the keys 1, 2 and 3. Judge a few '
-        "questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
+        '<p class="wb-serving">Next: click <b>Create and judge</b> and grade results with the keys 1, 2 and 3. Judge a '
+        "few questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
     )
 
 
@@ -313,7 +307,7 @@ def show_sample_questions(wb: Workbench) -> None:
             st.html(f'<p class="wb-kind">{_KIND_TITLES[kind]}</p>')
             for place, text in enumerate(texts):
                 key = f"sample_{kind}_{place}"
-                st.button(text, key=key, type="tertiary", on_click=address.put, kwargs={"q": text})
+                st.button(text, key=key, type="tertiary", on_click=ask_question, args=(text,))
     show_further_ways()
 
 
@@ -355,8 +349,7 @@ def current_url() -> str:
 # Invalid values in the URL
 
 OWN_PARAMETERS = (
-    "q", "s", "n", "set", "on", "without", "names", "answer", "judge", "doc", "at", "cut", "why", "by", "missed",
-    "form", "part",
+    *COMPARISON_KEYS, "judge", "queue", *address.INSPECTOR_KEYS,
 )  # fmt: skip
 FOREIGN_PREFIXES = ("embed", "utm_")  # of Streamlit, and added by mail and chat programs
 MAX_VALUE_CHARS = 60  # of a value that is quoted
@@ -376,7 +369,7 @@ def show_invalid_values() -> None:
 def find_invalid_values() -> Iterator[tuple[str, str, str]]:
     """Yield (name, value, reason) for each value in the URL that has no effect."""
     for name in st.query_params:
-        if name not in (*OWN_PARAMETERS, *address.SCOPE_KEYS) and not name.startswith(FOREIGN_PREFIXES):
+        if name not in OWN_PARAMETERS and not name.startswith(FOREIGN_PREFIXES):
             yield name, address.get(name), "unknown parameter"
     shown = address.get("n")
     if shown and shown != str(read_limit()):
@@ -464,30 +457,138 @@ def _widget_key(kind: str, text: str) -> str:
     return f"{kind}_{blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
+# The inspector, and the panes
+
+
+@dataclass(frozen=True, slots=True)
+class ShownComparison:
+    """A comparison on the board."""
+
+    explaining: ExplainedQuestion  # its question, settings and results
+    serving: LiveStrategy  # what is live in its scope
+
+
+INSPECTOR_TITLES = {
+    "why": "Why", "document": "Document", "answer": "Answer", "figures": "Figures", "settings": "Settings",
+}  # fmt: skip
+PANE_TITLES = {"queue": "Queue", "results": "Results", "inspector": "Inspector"}
+
+
+def read_inspector_tab() -> str:
+    """Return the open tab of the inspector; "" if it is closed."""
+    tab = address.get("look")
+    if tab in INSPECTOR_TITLES:
+        return tab
+    if address.get("doc"):
+        return "document"
+    return "why" if address.get("why") or address.get("pane") == "inspector" else ""
+
+
+def close_inspector() -> None:
+    """Close the inspector, and cancel an answer that is being written."""
+    cancel_answer()
+    address.put(**dict.fromkeys(address.INSPECTOR_KEYS))
+
+
+def _show_inspector_buttons(tab: str) -> None:
+    """Show the buttons that open the inspector at what does not belong to a passage; pressed again, they close it."""
+    changed = len(address.get_all("set")) + bool(address.get("n")) + bool(address.get("on"))
+    for name, icon in (("answer", "short_text"), ("figures", "grid_on"), ("settings", "tune")):
+        is_open = name == tab
+        st.button(
+            INSPECTOR_TITLES[name] + (f" ({changed})" if changed and name == "settings" else ""),
+            help=f"Changed settings: {changed}" if changed and name == "settings" else None,
+            key=f"look_{name}",
+            type="tertiary",
+            icon=f":material/{icon}:",
+            on_click=close_inspector if is_open else address.put,
+            kwargs={} if is_open else {"look": name, "pane": None},
+        )
+
+
+def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, strategies: tuple[str, ...]) -> None:
+    """Show the tabs of the inspector and the content of the open one."""
+    with st.container(key="inspector_head", horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+        show_value("inspector_tab", tab)
+        st.segmented_control(
+            "Inspector",
+            list(INSPECTOR_TITLES),
+            key="inspector_tab",
+            format_func=INSPECTOR_TITLES.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            on_change=lambda: address.put(look=st.session_state["inspector_tab"]),
+        )
+        st.button("Close", key="inspector_close", type="tertiary", on_click=close_inspector, help="Esc")
+    comparison = shown.explaining.comparison if shown else None
+    if tab == "settings":
+        show_settings(strategies, [index.name for index in load_indexes(wb) if index.status == "ready"])
+    elif tab == "document":
+        document = find_document(wb)
+        if document is None:
+            st.caption("Click the title of a result to read its document here.")
+        else:
+            st.html(f"<h2>{escape(document.title or 'Document')}</h2>")
+            show_document(wb, document, address.get("cut") or read_index())
+    elif shown is None or comparison is None or not comparison.strategies:
+        st.caption("Ask a question first.")
+    elif tab == "answer":
+        show_answer(wb, comparison, shown.explaining.asking, shown.serving)
+    elif tab == "figures":
+        show_figures(comparison)
+    else:
+        show_why(wb, shown.explaining)
+
+
+def _show_pane_choice(tab: str) -> None:
+    """Show the panes as tabs, which the style sheet hides on wide screens, and hide the other panes on narrow ones."""
+    named = address.get("pane")
+    pane = named if named in PANE_TITLES else "inspector" if tab else "results"
+    show_value("pane", pane)
+    with st.container(key="pane_choice"):
+        st.segmented_control(
+            "Pane",
+            list(PANE_TITLES),
+            key="pane",
+            format_func=PANE_TITLES.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            width="stretch",
+            on_change=lambda: address.put(pane=st.session_state["pane"]),
+        )
+    others = ", ".join(f".st-key-panes > :has(> .st-key-pane_{name})" for name in PANE_TITLES if name != pane)
+    st.html(f"<style>@media (max-width: 1099.9px), (max-height: 599.9px) {{ {others} {{ display: none; }} }}</style>")
+
+
 def page() -> None:
     """Show the question and its results, or what to do if there is no question or no document."""
     wb = OPENING.workbench
-    question = _show_question()
+    question, tab = _show_question(), read_inspector_tab()
     if question.strip():
         st.html('<a class="wb-skip" href="#passages">Skip to results</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = show_strategy_bar(
-            with_llm=wb.settings.has_llm,
-            with_reranker=wb.settings.reranker != BUILT_IN_RERANKER,
-            indexes=[index.name for index in load_indexes(wb) if index.status == "ready"],
+            with_llm=wb.settings.has_llm, with_reranker=wb.settings.reranker != BUILT_IN_RERANKER
         )
-        judging = show_judge_control(wb, question)
-        show_answer_button()
+        _show_inspector_buttons(tab)
     show_invalid_values()
     if not wb.documents.count():
         show_empty_home(wb)
-    elif not question.strip():
-        if judging is not None:
-            show_progress(judging)
-        show_sample_questions(wb)
-    else:
-        _show_results(wb, question, strategies, judging)
-    show_reader(wb, address.get("cut") or read_index())
+        return
+    _show_pane_choice(tab)
+    shown = None
+    with st.container(key="panes", horizontal=True, wrap=False, gap="small"):
+        with st.container(key="pane_queue"):
+            part = choose_in_url("Queue", QUEUE_TITLES, "queue", "queue_part")
+            judging = show_queue(wb, question, part)
+        with st.container(key="pane_results", gap="xsmall"):
+            if question.strip():
+                shown = _show_results(wb, question, strategies, judging)
+            else:
+                show_sample_questions(wb)
+        if tab:
+            with st.container(key="pane_inspector", gap="xsmall"):
+                _show_inspector(wb, tab, shown, strategies)
 
 
 def _show_question() -> str:
@@ -505,7 +606,10 @@ def _show_question() -> str:
     )
 
 
-def _show_results(wb: Workbench, question: str, strategies: tuple[str, ...], judging: QuestionJudging | None) -> None:
+def _show_results(
+    wb: Workbench, question: str, strategies: tuple[str, ...], judging: QuestionJudging | None
+) -> ShownComparison | None:
+    """Show the results of a question; return them once they are complete."""
     limit, columns = read_limit(), tuple(combine_with_indexes(strategies, read_indexes()))
     asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), change_count())
@@ -514,12 +618,15 @@ def _show_results(wb: Workbench, question: str, strategies: tuple[str, ...], jud
         pending = get_or_start_search(key, lambda: run_comparison(wb, question, columns, limit, asking))
     except WorkbenchError as error:
         show_error(error, _find_remedies(error) or {"Try again": discard_search})
-        return
-    if pending.settled.is_set() and pending.answer is not None:
-        _show_comparison(wb, pending.answer, asking, judging)
-        show_why_panel(wb, ExplainedQuestion(question, limit, asking, pending.answer.comparison))
-    else:
+        return None
+    if not pending.settled.is_set() or pending.answer is None:
         _show_waiting(pending, len(columns), in_the_meantime)
+        return None
+    store_in_history(wb, question)
+    explaining = ExplainedQuestion(question, limit, asking, pending.answer.comparison)
+    shown = ShownComparison(explaining, load_live_strategy(wb, asking.scope))
+    _show_comparison(wb, pending.answer, shown, judging)
+    return shown
 
 
 def _find_remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
@@ -537,13 +644,11 @@ def _find_remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
 
 
 def _show_comparison(
-    wb: Workbench, compared: ComparedHits, asking: SearchSettings, judging: QuestionJudging | None
+    wb: Workbench, compared: ComparedHits, shown: ShownComparison, judging: QuestionJudging | None
 ) -> None:
-    comparison = compared.comparison
+    comparison, asking = compared.comparison, shown.explaining.asking
     if not compared.failures and not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
-        if judging is not None:
-            show_progress(judging)
         show_message(
             "Nothing found", *notes, "Rephrase the question" + (" or widen the scope." if is_scoped() else ".")
         )
@@ -556,19 +661,15 @@ def _show_comparison(
                     "Find an expected document", key="expected", type="tertiary", on_click=open_why, args=(column,)
                 )
         return
-    show_name_chips(comparison, asking.scope)
-    serving = load_live_strategy(wb, asking.scope)
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, key="above_board"):
         with st.container(gap=None):
-            show_live_line(wb, serving, asking.scope)
+            show_name_chips(comparison, asking.scope)
+            show_live_line(wb, shown.serving, asking.scope)
             show_next_step(wb, judging is not None)
         if comparison.strategies:
             show_export_button(comparison, asking, read_limit())
-    above = st.container(key="answer_place")
-    show_board(wb, compared, asking, serving, judging)
-    with above:
-        if comparison.strategies:
-            show_answer_panel(wb, comparison, asking, serving)
+    with st.container(key="board_scroll"):
+        show_board(wb, compared, asking, shown.serving, judging)
 
 
 def _show_waiting(pending: PendingSearch[ComparedHits], columns: int, place: DeltaGenerator) -> None:

@@ -1,4 +1,4 @@
-"""The why panel: the score of a passage, and the pipeline trace of an expected document.
+"""The tab Why of the inspector: the score of a passage, and the pipeline trace of an expected document.
 
 In the URL, ``why`` is the passage, ``by`` the column and ``missed`` the expected document.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import SearchSettings
+from workbench.app.compare.columns import EXPECTED_DOCUMENT, SearchSettings, open_passage
 from workbench.app.compare.matches import UNDERLINE_THRESHOLDS
 from workbench.app.state import address
 from workbench.app.state.shared import change_count, note_change
@@ -21,7 +21,7 @@ from workbench.app.widgets.elements import TextRun, to_json
 from workbench.app.widgets.looks import strategy_look
 from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.notices import mount
-from workbench.app.widgets.reader import RENDERED, choose_form, open_document
+from workbench.app.widgets.reader import RENDERED, choose_form
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ModelError, NotFound, WorkbenchError
 from workbench.marking import FUNCTION_WORDS, find_own_word, match_spans
@@ -299,13 +299,9 @@ def _list_other_ranks(why: Explanation, column: str) -> list[JsonObject]:
     return [strategy_look(name) | {"rank": rank, "own": own} for name, rank, own in rows]
 
 
-PANEL_WIDTH_PX = 900
 _EXPLANATIONS_KEY = "why_explained"  # this session's latest explanations
 _MAX_EXPLANATIONS = 8
-EXPECTED_DOCUMENT = "expected"  # instead of a passage id: only the search for an expected document
-PASSAGE_GONE = (
-    "This passage is no longer in the index, because its document was changed or deleted. Close this panel to refresh."
-)
+PASSAGE_GONE = "This passage is no longer in the index, because its document was changed or deleted."
 _SKELETON_HEIGHTS = (56, 120, 190, 150)
 
 
@@ -319,26 +315,8 @@ class ExplainedQuestion:
     comparison: Comparison
 
 
-def open_why(column: str, passage_id: str = EXPECTED_DOCUMENT) -> None:
-    """Put a passage and its column in the URL; ``show_why_panel`` shows it."""
-    address.put(why=passage_id, by=column, missed=None)
-
-
-def close_panel() -> None:
-    """Remove the panel from the URL."""
-    address.put(why=None, by=None, missed=None)
-
-
-def show_why_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
-    """Show the panel if the URL names a passage, unless a document is open."""
-    if not address.get("why") or address.get("doc"):
-        return
-    st.dialog("Why it ranks here", width=PANEL_WIDTH_PX, position="right", on_dismiss=close_panel)(_show_panel)(
-        wb, explaining
-    )
-
-
-def _show_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
+def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
+    """Show why the passage of the URL has its rank; without one, only the search for an expected document."""
     place = st.empty()
     with place.container():
         st.html('<p class="wb-kind" role="status" style="margin:0">Explaining this passage with every strategy…</p>')
@@ -346,25 +324,25 @@ def _show_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
             st.skeleton(height=height)
     data = _build_data(wb, explaining)
     place.empty()
-    result = mount(
+    mount(
         "compare/why",
         "why",
         data,
-        "open",
+        open=lambda: _open_explained(data),
         expect=lambda: _store_choice("expect", "missed"),
         turn=lambda: _store_choice("turn", "why"),
         column=lambda: _store_choice("column", "by"),
     )
-    if result.open:
-        address.put(cut=result.open["cut"])
-        open_document(str(result.open["document"]), int(result.open["start"]), int(result.open["end"]))
-        st.rerun()
+
+
+def _open_explained(data: Mapping[str, object]) -> None:
+    open_passage(data, str(data["cut"]))
 
 
 def _build_data(wb: Workbench, explaining: ExplainedQuestion) -> JsonObject:
     """Return the data of the panel; after a failure, with the error."""
     column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
-    passage, missed = address.get("why"), address.get("missed")
+    passage, missed = address.get("why") or EXPECTED_DOCUMENT, address.get("missed")
     data = build_frame_data(explaining.comparison, column) | {
         "passage": None if passage == EXPECTED_DOCUMENT else passage
     }

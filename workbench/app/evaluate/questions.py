@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,10 +16,10 @@ from evals.measures.metrics import metric_title
 from evals.test_set import StoredCorpus, TestSet
 from workbench.app.evaluate.charts import make_changes_chart, make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
+from workbench.app.shell.navigation import switch_page
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_look, strip_markdown
-from workbench.app.widgets.notices import mount
+from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strip_markdown
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import NotFound, WorkbenchError
@@ -34,18 +35,80 @@ MAX_HITS_SHOWN = 10
 MAX_SNIPPET_CHARS = 260  # characters of a passage
 
 
+RANKING_COLUMNS = (Column("document", "Document"), Column("grade", "Judged", "state"), Column("other", "In the other"))
+_GRADES = {0: ("failed", "not relevant"), 1: ("waiting", "partly")}  # above: relevant, as for binary grades
+
+
 def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
     """Show both rankings; a document's title opens it at the found passage."""
     documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
-    columns = [
-        _build_column(letter, cell, other, question_id, grades, documents, metric)
-        for letter, cell, other in (("A", pair[0], pair[1]), ("B", pair[1], pair[0]))
-    ]
     binary = max(grades.values(), default=0) <= 1
-    result = mount("evaluate/rankings", "rankings", {"columns": columns, "binary": binary}, "open")
-    if result.open:
-        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
+    for side, letter, cell, other in zip(st.columns(2, gap="large"), "AB", pair, reversed(pair), strict=True):
+        with side:
+            _show_ranking(letter, _build_column(cell, other, question_id, grades, documents), cell, binary)
+            value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
+            st.caption(f"{metric_title(metric)} {value:.3f}")
+
+
+def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, binary: bool) -> None:
+    st.html(f"<h3>{render_mark(cell.cell.strategy)} {letter} {escape(format_run_title(cell))}</h3>")
+    hits: list[dict[str, Any]] = column["hits"]
+    rows = [
+        {
+            "id": str(hit["rank"]),
+            "name": hit["title"],
+            "notes": {"document": hit["text"]},
+            "cells": {
+                "document": f"{hit['rank']} {hit['title']}",
+                "grade": _grade_cell(hit["grade"], binary),
+                "other": hit["moved"],
+            },
+        }
+        for hit in hits
+    ]
+    label, key = f"Ranking {letter}", f"ranking_{letter}"
+    empty = "No results."
+    opened = show_table(
+        key, RANKING_COLUMNS, rows, label=label, noun="documents", empty=empty, opens=True, filters=False, stacks=True
+    ).opened
+    hit = next((hit for hit in hits if str(hit["rank"]) == opened), None)
+    if hit is not None and hit["id"]:
+        open_document(hit["id"], hit["start"], hit["end"])
+    if column["missed"]:
+        st.caption(f"**Relevant but not shown:** {escape_markdown(', '.join(column['missed']))}")
+
+
+def _grade_cell(grade: int | None, binary: bool) -> dict[str, str]:
+    if grade is None:
+        return {"state": "same", "text": "not judged"}
+    state, text = ("done", "relevant") if binary and grade > 0 else _GRADES.get(grade, ("done", "relevant"))
+    return {"state": state, "text": text}
+
+
+def _explain_on_compare(
+    test_set: TestSet, question_id: str, text: str, pair: Sequence[CellResult], metric: str, wb: Workbench
+) -> None:
+    """Open Compare with the strategies of both runs, and with Why for the document that the worse one lost."""
+    lost = min(pair, key=lambda cell: cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0)
+    answer = lost.run.answers.get(question_id) if lost.run else None
+    ranks = {key: rank for rank, key in enumerate(answer.documents if answer else ())}
+    grades = test_set.qrels.get(question_id, {})
+    wanted = [key for key, grade in grades.items() if grade > 0]
+    worst = max(wanted, key=lambda key: (ranks.get(key, len(ranks)), grades[key]), default="")
+    document = JudgedDocuments(wb, test_set).get(worst)
+    cells = [cell.cell for cell in pair]
+    address.store_for_next_visit(
+        "compare",
+        q=text,
+        s=list(dict.fromkeys(cell.strategy for cell in cells)),
+        set=[f"{cell.strategy}.{name}={value}" for cell in cells for name, value in cell.parameters.items()],
+        on=list(dict.fromkeys(cell.index for cell in cells if cell.index)),
+        look="why",
+        by=lost.cell.strategy + (f"@{lost.cell.index}" if lost.cell.index else ""),
+        missed=document.id if document else "",
+    )
+    switch_page("compare")
 
 
 class JudgedDocuments:
@@ -84,25 +147,19 @@ class JudgedDocuments:
 
 
 def _build_column(
-    letter: str,
     cell: CellResult,
     other: CellResult,
     question_id: str,
     grades: Mapping[str, int],
     documents: JudgedDocuments,
-    metric: str,
 ) -> dict[str, Any]:
     answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
     keys = answer.documents[:MAX_HITS_SHOWN] if answer else ()
     elsewhere = other.run.answers[question_id].documents if other.run and question_id in other.run.answers else ()
     passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
-    value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
     deep = list(answer.documents) if answer else []
     wanted = [key for key, grade in grades.items() if grade > 0]
     return {
-        **strategy_look(cell.cell.strategy),
-        "label": f"{letter} {format_run_title(cell)}",
-        "value": f"{metric_title(metric)} {value:.3f}",
         "hits": [
             _build_hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
             for rank, key in enumerate(keys, start=1)
@@ -304,4 +361,8 @@ def _show_question(
         label_visibility="collapsed",
     )
     if chosen:
+        if all(not cell.cell.file_hash for cell in pair) and st.button(
+            "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
+        ):
+            _explain_on_compare(test_set, chosen, texts[chosen], pair, outcome.metric, wb)
         show_rankings(wb, test_set, chosen, pair, outcome.metric)

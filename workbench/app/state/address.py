@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "since", "until", "index")
-_DRAWER_KEYS = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers, which are closed on return to a page
+# Of the inspector and the reader, which are closed on return to a page.
+INSPECTOR_KEYS = ("look", "doc", "at", "cut", "why", "by", "missed", "form", "part", "pane")
 _MEMORY = "address_memory"
 
 
@@ -58,11 +59,11 @@ def arrive(page: str) -> None:
     memory["page"] = page
 
 
-def store_for_next_visit(page: str, **values: str) -> None:
+def store_for_next_visit(page: str, **values: str | list[str]) -> None:
     """Store values for another page's next visit."""
     memory = st.session_state.get(_MEMORY)
     if memory is not None:
-        memory["pages"][page] = {name: [value] for name, value in values.items()}
+        memory["pages"][page] = {name: value if isinstance(value, list) else [value] for name, value in values.items()}
 
 
 def remember() -> None:
@@ -71,7 +72,7 @@ def remember() -> None:
     names = list(st.query_params)
     memory["everywhere"] = {name: st.query_params.get_all(name) for name in names if name in SCOPE_KEYS}
     memory["pages"][memory["page"]] = {
-        name: st.query_params.get_all(name) for name in names if name not in (*SCOPE_KEYS, *_DRAWER_KEYS)
+        name: st.query_params.get_all(name) for name in names if name not in (*SCOPE_KEYS, *INSPECTOR_KEYS)
     }
 
 

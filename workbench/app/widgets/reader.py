@@ -1,4 +1,4 @@
-"""The document reader: a drawer with the text, its passages highlighted, and the original if it is stored."""
+"""The document reader: the text with its passages highlighted, and the original if it is stored."""
 
 from __future__ import annotations
 
@@ -135,19 +135,24 @@ def open_document(document_id: str, start: int | None = None, end: int | None = 
 
 
 def show_reader(wb: Workbench, index: str | None = None) -> None:
-    """Show the document of the URL, if any; called at the end of every page that opens documents."""
-    document_id = address.get("doc")
-    if not document_id:
+    """Show the document of the URL, if any, in a drawer; called at the end of every page that opens documents."""
+    document = find_document(wb)
+    if document is None:
         return
+    title, width = escape_markdown(document.title, 120) or "Document", 1240 if wb.documents.file(document.id) else 980
+    st.dialog(title, width=width, position="right", on_dismiss=close_document)(show_document)(wb, document, index)
+
+
+def find_document(wb: Workbench) -> Document | None:
+    """Return the document of the URL; None if there is none, or if it has been deleted, which is reported."""
+    document_id = address.get("doc")
     try:
-        document = wb.documents.get(document_id)
+        return wb.documents.get(document_id) if document_id else None
     except NotFound:
         close_document()
         note_change()  # refreshes the results
         st.toast("This document no longer exists.")
-        return
-    title, width = escape_markdown(document.title, 120) or "Document", 1240 if wb.documents.file(document.id) else 980
-    st.dialog(title, width=width, position="right", on_dismiss=close_document)(_show_document)(wb, document, index)
+        return None
 
 
 def close_document() -> None:
@@ -155,7 +160,8 @@ def close_document() -> None:
     address.put(doc=None, at=None, form=None, part=None)
 
 
-def _show_document(wb: Workbench, document: Document, index: str | None) -> None:
+def show_document(wb: Workbench, document: Document, index: str | None) -> None:
+    """Show a document at the span of the URL."""
     source = wb.sources.get(document.source_id)
     passages = wb.documents.passages(document.id, index=index)
     facts = [

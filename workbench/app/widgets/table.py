@@ -60,7 +60,7 @@ def show_table(
     Args:
         key: Key of the widget.
         columns: The columns.
-        rows: {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}}.
+        rows: {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}, "current": bool}.
         label: Accessible name.
         noun: Plural noun for the rows.
         empty: Text shown if there are no rows.

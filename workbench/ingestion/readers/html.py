@@ -97,7 +97,8 @@ def _unwrap_code_table(table: HtmlElement) -> None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
     rows = [row for row in rows if row]
-    names = list(takewhile(_is_file_name, rows))
+    # rows above the code that name the file
+    names = list(takewhile(lambda row: len(row) == 1 and row[0].tag == "th" and row[0].find(".//pre") is None, rows))
     rows = rows[len(names) :]
     if not rows or not (all(_is_numbered(row) for row in rows) or _is_lone_code(rows)):
         return
@@ -115,11 +116,6 @@ def _unwrap_code_table(table: HtmlElement) -> None:
     if language:
         table.set("class", f"language-{language}")
     _set_code(table, text)
-
-
-def _is_file_name(cells: list[HtmlElement]) -> bool:
-    """Return whether a row is a heading over the columns of numbers and code."""
-    return len(cells) == 1 and cells[0].tag == "th" and cells[0].find(".//pre") is None
 
 
 def _is_lone_code(rows: list[list[HtmlElement]]) -> bool:
@@ -423,8 +419,6 @@ def convert_fragment(source: str) -> str:
 
 def parse_page(source: str) -> HtmlElement | None:
     """Parse a page, or return None if it is empty. lxml is ten times faster than BeautifulSoup here."""
-    from lxml import html
-
     if XHTML_MARK.search(source[:2_000]):
         source = SELF_CLOSED_TAG.sub(r"<\1\2></\1>", source)
     source = XML_DECLARATION.sub("", source).replace("\0", "")
@@ -468,7 +462,9 @@ def convert_element(element: HtmlElement) -> str:
         escape_underscores=False,
         escape_misc=False,
         table_infer_header=True,
-        code_language_callback=_code_language,
+        code_language_callback=lambda pre: next(
+            (pre_class.removeprefix("language-") for pre_class in pre.get("class", ())), ""
+        ),
     )
     texts = [converter.convert_soup(BeautifulSoup(part, "lxml")) for part in split_element(element)]
     return texts[0] if len(texts) == 1 else "\n\n".join(text.strip("\n") for text in texts if text.strip())
@@ -495,8 +491,6 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
             link.drop_tag()  # keeps the text; the target is only valid inside the page
-    for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
-        block.drop_tag()  # a wrapper around a code block, which would give nested fences
     body = root.find(".//body")
     body = root if body is None else body
     if is_file:
@@ -714,16 +708,12 @@ def _write_scripts(root: HtmlElement) -> None:
             continue
         before, text = _text_ahead(element), _element_text(element)
         has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
-        if is_raised:
-            _replace_text(element, _format_note_mark(text) if has_link and text else format_superscript(text, before))
+        if is_raised and has_link and text[:1].isalnum():
+            _replace_element(element, "span", f"[{text}]")
+        elif is_raised:
+            _replace_element(element, "span", text if has_link and text else format_superscript(text, before))
         elif before[-1:].isdigit() and text[:1].isdigit():
-            _replace_text(element, f"_{text}")
-
-
-def _format_note_mark(text: str) -> str:
-    """Return the mark of a note in square brackets."""
-    mark = text.strip()
-    return mark if mark.startswith(("[", "(")) or not mark[:1].isalnum() else f"[{mark}]"
+            _replace_element(element, "span", f"_{text}")
 
 
 def _text_ahead(element: HtmlElement) -> str:
@@ -740,13 +730,6 @@ def _text_ahead(element: HtmlElement) -> str:
             return "" if parent is None else parent.text or ""
         element = parent
     return ""
-
-
-def _replace_text(element: HtmlElement, text: str) -> None:
-    """Replace the content of an element with text, and the element with a plain one."""
-    tail = element.tail
-    element.clear()
-    element.tag, element.text, element.tail = "span", text, tail
 
 
 CONTENT_OPENERS = {
@@ -992,15 +975,6 @@ def find_charset(data: bytes) -> str | None:
     return None
 
 
-def _code_language(element: HtmlElement) -> str:
-    for tag in (element, element.find("code")):
-        for name in (tag.get("class") or []) if tag is not None else []:
-            for prefix in ("language-", "lang-", "highlight-source-"):
-                if name.startswith(prefix):
-                    return name.removeprefix(prefix)
-    return ""
-
-
 def _measure_depth(element: HtmlElement) -> int:
     """Return the nesting depth of elements without recursion."""
     deepest, stack = 0, [(element, 0)]
@@ -1091,7 +1065,10 @@ def _normalise_table(table: HtmlElement) -> None:
         for row in empty[: len(rows) - 1]:
             row.drop_tree()
         return
-    named = [row.getparent().tag == "thead" or _is_header(own) for row, own in zip(rows, cells, strict=True)]
+    named = [
+        row.getparent().tag == "thead" or (bool(own) and all(cell.tag == "th" for cell in own))
+        for row, own in zip(rows, cells, strict=True)
+    ]
     grid = _expand_spans(cells)
     texts = [["" if cell is None else format_cell(cell.text_content()) for cell in row] for row in grid]
     names = merge_header_rows(texts, len(list(takewhile(bool, named))) or None)
@@ -1103,7 +1080,12 @@ def _normalise_table(table: HtmlElement) -> None:
             row.drop_tree()
             continue
         for cell, name in zip(own, names[0], strict=True):
-            row.append(_make_header_cell(row, name) if dropped and place == dropped else _copy_cell(row, cell))
+            if dropped and place == dropped:
+                head = row.makeelement("th")
+                head.text = name
+                row.append(head)
+            else:
+                row.append(_copy_cell(row, cell))
 
 
 def _set_table_head(table: HtmlElement) -> None:
@@ -1113,10 +1095,6 @@ def _set_table_head(table: HtmlElement) -> None:
         head = table.makeelement("thead")
         table.find("caption").addnext(head)
         head.append(rows[0])
-
-
-def _is_header(cells: list[HtmlElement]) -> bool:
-    return bool(cells) and all(cell.tag == "th" for cell in cells)
 
 
 def _expand_spans(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | None]]:
@@ -1147,9 +1125,3 @@ def _copy_cell(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:
     for name in ("rowspan", "colspan"):
         copied.attrib.pop(name, None)
     return copied
-
-
-def _make_header_cell(row: HtmlElement, name: str) -> HtmlElement:
-    cell = row.makeelement("th")
-    cell.text = name
-    return cell

@@ -74,10 +74,22 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
 
 
 class XmlElement(Protocol):
-    """The methods of lxml's elements that are used here; lxml has no type stubs."""
+    """The parts of lxml's elements that are used here; lxml has no type stubs."""
 
     text: str | None  # before the first child
     tail: str | None  # after the element
+    set: Callable[[str, str], None]
+    get: Callable[[str], str | None]
+    keys: Callable[[], list[str]]
+    getparent: Callable[[], XmlElement | None]
+    index: Callable[[XmlElement], int]
+    insert: Callable[[int, XmlElement], None]
+    append: Callable[[XmlElement], None]
+    remove: Callable[[XmlElement], None]  # with the text after it
+    iter: Callable[..., Iterator[XmlElement]]  # this element and all below it that have one of the tags
+    find: Callable[[str], XmlElement | None]
+    findtext: Callable[[str], str | None]
+    iterfind: Callable[[str], Iterator[XmlElement]]
 
     @property
     def tag(self) -> object:
@@ -87,54 +99,6 @@ class XmlElement(Protocol):
     @property
     def attrib(self) -> Mapping[str, str]:
         """The attributes by name, ``{namespace}local`` if it has a namespace."""
-        ...
-
-    def get(self, key: str) -> str | None:
-        """Return the value of an attribute, or None if it is not set."""
-        ...
-
-    def keys(self) -> list[str]:
-        """Return the names of the attributes."""
-        ...
-
-    def set(self, key: str, value: str) -> None:
-        """Set an attribute."""
-        ...
-
-    def getparent(self) -> XmlElement | None:
-        """Return the element that contains this one, or None for the root."""
-        ...
-
-    def index(self, child: XmlElement) -> int:
-        """Return the position of a child."""
-        ...
-
-    def insert(self, index: int, element: XmlElement) -> None:
-        """Insert an element before the child at a position."""
-        ...
-
-    def append(self, element: XmlElement) -> None:
-        """Append a child."""
-        ...
-
-    def remove(self, element: XmlElement) -> None:
-        """Remove a child, with the text after it."""
-        ...
-
-    def iter(self, *tags: str) -> Iterator[XmlElement]:
-        """Yield this element and all below it that have one of the tags, in document order."""
-        ...
-
-    def find(self, path: str) -> XmlElement | None:
-        """Return the first element that matches an ElementPath, or None."""
-        ...
-
-    def findtext(self, path: str) -> str | None:
-        """Return the text of the first element that matches an ElementPath, or None if none matches."""
-        ...
-
-    def iterfind(self, path: str) -> Iterator[XmlElement]:
-        """Yield every element that matches an ElementPath, in document order."""
         ...
 
     def __iter__(self) -> Iterator[XmlElement]: ...
@@ -740,7 +704,7 @@ def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
     """Write superscripts as characters, so that an exponent is not read as more digits of its number."""
     before, group = "", list[XmlElement]()
     for run in [*paragraph.iter(WORD + "r"), None]:
-        if run is not None and _is_superscript(run, known):
+        if run is not None and _text(run) and _value(known.find_property(run, "vertAlign")) == "superscript":
             group.append(run)
             continue
         if group:
@@ -756,15 +720,6 @@ def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
         before += _text(run) if run is not None else ""
 
 
-def _is_superscript(run: XmlElement, known: StyleSheet) -> bool:
-    if not _text(run):
-        return False
-    alignment = run.find(f"{WORD}rPr/{WORD}vertAlign")
-    if alignment is not None:
-        return _value(alignment) == "superscript"
-    return known.is_superscript(_value(run.find(f"{WORD}rPr/{WORD}rStyle")))
-
-
 # --- Hidden text ---
 
 
@@ -775,7 +730,7 @@ def _mark_hidden_text(paragraph: XmlElement, known: StyleSheet) -> None:
     for run in [*paragraph.iter(WORD + "r"), None]:
         if run is not None and not _text(run):
             continue
-        if run is not None and _is_vanished(run, style, known):
+        if run is not None and _is_set(known.find_property(run, "vanish", style)):
             group.append(run)
             continue
         if group and "".join(map(_text, group)).strip():
@@ -785,13 +740,6 @@ def _mark_hidden_text(paragraph: XmlElement, known: StyleSheet) -> None:
                 for one in group:
                     replace_element(one, [])
         group = []
-
-
-def _is_vanished(run: XmlElement, style: str, known: StyleSheet) -> bool:
-    own = run.find(f"{WORD}rPr/{WORD}vanish")
-    if own is not None:
-        return _is_set(own)
-    return known.is_hidden(_value(run.find(f"{WORD}rPr/{WORD}rStyle"))) or known.is_hidden(style)
 
 
 def _mark_hidden_rows(root: XmlElement) -> None:
@@ -891,15 +839,11 @@ class StyleSheet:
             yield self.styles[key]
             key = _value(self.styles[key].find(WORD + "basedOn"))
 
-    def is_superscript(self, key: str) -> bool:
-        """Return whether a character style raises its text."""
-        marks = (style.find(f"{WORD}rPr/{WORD}vertAlign") for style in self.chain(key))
-        return next((_value(mark) == "superscript" for mark in marks if mark is not None), False)
-
-    def is_hidden(self, key: str) -> bool:
-        """Return whether a style hides its text."""
-        marks = (style.find(f"{WORD}rPr/{WORD}vanish") for style in self.chain(key))
-        return next((_is_set(mark) for mark in marks if mark is not None), False)
+    def find_property(self, run: XmlElement, name: str, style: str = "") -> XmlElement | None:
+        """Return a property of a run: its own, or that of its style or of a paragraph style."""
+        styles = [one for key in (_value(run.find(f"{WORD}rPr/{WORD}rStyle")), style) for one in self.chain(key)]
+        found = (one.find(f"{WORD}rPr/{WORD}{name}") for one in (run, *styles))
+        return next((one for one in found if one is not None), None)
 
     def is_heading(self, key: str) -> bool:
         """Return whether a paragraph style is a heading or title."""
@@ -1020,7 +964,7 @@ class NumberedText:
         """Write the numbers of all paragraphs of a document."""
         for paragraph in list(root.iter(WORD + "p")):
             key = self._numbering.find_key(paragraph)
-            if key is None or not _has_content(paragraph):
+            if key is None or not _text(paragraph):
                 if key is not None and not _is_deleted(paragraph):
                     self._numbering.count(*key)
                 self._open = {}
@@ -1092,10 +1036,6 @@ def _set_numbering(paragraph: XmlElement, number: str, level: int) -> None:
     place.set(WORD + "val", str(level))
     key.set(WORD + "val", number)
     properties.append(make_element("numPr", place, key))
-
-
-def _has_content(paragraph: XmlElement) -> bool:
-    return any(part.text for part in paragraph.iter(WORD + "t"))
 
 
 def _is_deleted(paragraph: XmlElement) -> bool:
@@ -1274,7 +1214,9 @@ class SlideReader:
         element: XmlElement = frame.element
         table = element.find(f".//{DRAWING}tbl")
         if table is not None:
-            rows = drop_empty([_row_cells(row) for row in table.iterfind(DRAWING + "tr")])
+            rows = drop_empty(
+                [_element_text(cell) for cell in row.iterfind(DRAWING + "tc")] for row in table.iterfind(DRAWING + "tr")
+            )
             return format_markdown_table(merge_header_rows(rows)) if rows else ""
         for one in element.iter():
             name = local_name(one)
@@ -1282,7 +1224,7 @@ class SlideReader:
             root = _find_related(frame.part, key)
             if key is None:
                 continue
-            text = "" if root is None else _diagram_text(root) if name == "relIds" else _chart_text(root)
+            text = "" if root is None else _format_list(read_diagram(root)) if name == "relIds" else _chart_text(root)
             leave_out("diagrams" if name == "relIds" else "charts", not text)
             return text or _shape_description(element)
         if any(local_name(one) == "oleObj" for one in element.iter()):
@@ -1343,7 +1285,11 @@ def _slide_title(slide: Slide) -> str:
     shape = slide.shapes.title
     if shape is None or not shape.has_text_frame:
         return ""
-    return format_cell(" ".join(map(_paragraph_text, _paragraphs(shape.element))))
+    return _element_text(shape.element)
+
+
+def _element_text(element: XmlElement) -> str:
+    return format_cell(" ".join(map(_paragraph_text, _paragraphs(element))))
 
 
 def _placeholder_type(shape: BaseShape) -> str:
@@ -1401,10 +1347,6 @@ def _format_list(lines: Sequence[tuple[int, str]]) -> str:
     return "\n".join(f"{'  ' * level}- {text}" for level, text in lines)
 
 
-def _row_cells(row: XmlElement) -> list[str]:
-    return [format_cell(" ".join(map(_paragraph_text, _paragraphs(cell)))) for cell in row.iterfind(DRAWING + "tc")]
-
-
 def _find_related(part: Part, key: str | None) -> XmlElement | None:
     """Return the root of the part with a relationship id, or None if there is none."""
     if key is None or key not in part.rels or part.rels[key].is_external:
@@ -1415,10 +1357,6 @@ def _find_related(part: Part, key: str | None) -> XmlElement | None:
 def _chart_text(root: XmlElement) -> str:
     title, rows = read_chart(root)
     return "\n\n".join(filter(None, [title, format_markdown_table(rows) if rows else ""]))
-
-
-def _diagram_text(root: XmlElement) -> str:
-    return _format_list(read_diagram(root))
 
 
 def _shape_description(element: XmlElement) -> str:

@@ -139,7 +139,7 @@ def _find_tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
     """Yield tables in order. Rows after a gap that start with a data row continue the table before it."""
     last: SheetTable | None = None
     for group in _group_rows(rows):
-        leading = list(takewhile(_is_line, group))
+        leading = list(takewhile(lambda row: sum(map(bool, row)) == 1, group))
         body = group[len(leading) :]
         if last is not None and last.rows and not leading and any(map(is_amount, body[0])):
             last.rows.extend(body)
@@ -161,10 +161,6 @@ def _group_rows(rows: Sequence[Sequence[str]]) -> Iterator[list[list[str]]]:
             group = []
     if group:
         yield group
-
-
-def _is_line(row: Sequence[str]) -> bool:
-    return sum(map(bool, row)) == 1
 
 
 # --- Workbooks, with one section per sheet. Read leniently: only values, number formats and names are parsed ---
@@ -226,13 +222,15 @@ class _Workbook:
         links = self.links(main)
         self.sheets: list[tuple[str, str, str]] = []  # (title, state, path)
         for sheet in root.iterfind("{*}sheets/{*}sheet"):
-            kind, path = links.get(_relation_id(sheet), ("", ""))
+            relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
+            kind, path = links.get(relation, ("", ""))
             if kind == "worksheet" and path in self.parts:
                 self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
             else:
                 leave_out("chart sheets" if kind == "chartsheet" else "sheets that are missing in the file")
         by_kind = dict(links.values())
-        self.strings = self._read_strings(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
+        strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
+        self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
 
     def read(self, path: str) -> bytes | None:
@@ -262,36 +260,23 @@ class _Workbook:
                 found[link.get("Id") or str(len(found))] = kind, _part_name(posixpath.normpath(place))
         return found
 
-    def _read_strings(self, path: str) -> list[str]:
-        data = self.read(path)
-        return [_rich_text(item) for item in _iterate(data, "si")] if data else []
-
     def _read_formats(self, path: str) -> list[str]:
         """Return the number format of each cell style."""
         root = self.parse(path)
         if root is None:
             return []
         own = {each.get("numFmtId"): each.get("formatCode") or "" for each in root.iterfind("{*}numFmts/{*}numFmt")}
-        return [_number_format(style.get("numFmtId") or "0", own) for style in root.iterfind("{*}cellXfs/{*}xf")]
+        built_in = {str(number): code for number, code in BUILTIN_FORMATS.items()}
+        known = built_in | dict.fromkeys(map(str, EAST_ASIAN_DATE_FORMATS), "yyyy-mm-dd") | own
+        return [known.get(style.get("numFmtId"), "General") for style in root.iterfind("{*}cellXfs/{*}xf")]
 
 
 def _part_name(path: str) -> str:
     return path.replace("\\", "/").lstrip("/").lower()
 
 
-def _relation_id(element: XmlElement) -> str:
-    return next((str(value) for key, value in element.attrib.items() if str(key).endswith("}id")), "")
-
-
 def _is_set(element: XmlElement, name: str) -> bool:
     return (element.get(name) or "").lower() in ("1", "true", "on")
-
-
-def _number_format(number: str, own: Mapping[str | None, str]) -> str:
-    if number in own:
-        return own[number]
-    known = int(number) if number.isdecimal() else 0
-    return "yyyy-mm-dd" if known in EAST_ASIAN_DATE_FORMATS else BUILTIN_FORMATS.get(known, "General")
 
 
 def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
@@ -363,30 +348,17 @@ def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
 
 
 def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formulas) -> dict[int, str]:
+    from openpyxl.utils import column_index_from_string
+
     cells: dict[int, str] = {}
     column = 0
     for cell in row.iterfind("{*}c"):
         name = CELL_NAME.fullmatch(cell.get("r") or "")
-        column = _column_number(name.group(1)) if name else column + 1
+        column = column_index_from_string(name.group(1).upper()) if name else column + 1
         text = formulas.text(cell, number, column) or _cell_text(book, cell)
         if text:
             cells[column] = text
     return cells
-
-
-def _column_number(letters: str) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = number * 26 + ord(letter) - 64
-    return number
-
-
-def _column_letters(number: int) -> str:
-    letters = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(65 + rest) + letters
-    return letters
 
 
 class _Formulas:
@@ -401,7 +373,9 @@ class _Formulas:
         formula = cell.find("{*}f")
         if formula is None:
             return ""
-        place, written = f"{_column_letters(column)}{row}", (formula.text or "").strip()
+        from openpyxl.utils import get_column_letter
+
+        place, written = f"{get_column_letter(column)}{row}", (formula.text or "").strip()
         if formula.get("t") == "shared" and written:
             self._shared[formula.get("si")] = written, place
         if cell.findtext("{*}v") or cell.get("t") == "str":
@@ -454,7 +428,8 @@ def _format_figure(figure: float, number_format: str, epoch: datetime | None) ->
         return format_value(figure, number_format)
     is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs]", section)
     if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
-        return _format_duration(figure)
+        seconds = round(abs(figure) * 86_400)
+        return f"{'-' if figure < 0 else ''}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     if not 0 <= figure < MAX_SERIAL:
         return _format_stored(figure)
     days = figure + (1 if epoch is None and figure < 60 and figure >= 1 else 0)  # 1900-02-29 never existed
@@ -462,11 +437,6 @@ def _format_figure(figure: float, number_format: str, epoch: datetime | None) ->
     if not is_calendar:
         return format_cell(moment.time())
     return format_value(moment, number_format)
-
-
-def _format_duration(days: float) -> str:
-    seconds = round(abs(days) * 86_400)
-    return f"{'-' if days < 0 else ''}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def _mark_hidden(sheet: SheetRows) -> dict[int, dict[int, str]]:

@@ -205,7 +205,6 @@ class BertEncoder:
         """Configure the model.
 
         Args:
-            model: The published model.
             models_dir: Folder of the graphs.
             threads: Threads of a session; 0 means one per core.
             passages: Precision for passages; by default a trial chooses it.

@@ -10,6 +10,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -164,14 +165,14 @@ class PrecisionChoice(Value):
 
 def load_precision_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
     """Return the stored choice for a model on this machine; None if there was no trial."""
-    remembered = _read_choice(models_dir / f"{name}-passages.json")
-    if remembered is None or remembered.get("machine") != machine_key():
-        return None
     try:
-        times, cosine = float(str(remembered["times"])), float(str(remembered["cosine"]))
-    except (KeyError, ValueError):
+        stored = json.loads((models_dir / f"{name}-passages.json").read_text(encoding="utf-8"))
+        if stored["machine"] != machine_key():
+            return None
+        precision: Precision = "int8" if stored["precision"] == "int8" else "float"
+        return PrecisionChoice(precision, float(stored["times"]), float(stored["cosine"]))
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return PrecisionChoice("int8" if remembered.get("precision") == "int8" else "float", times, cosine)
 
 
 def choose_precision(name: str, models_dir: Path, open_session: Callable[[Precision], InferenceSession]) -> Precision:
@@ -179,18 +180,15 @@ def choose_precision(name: str, models_dir: Path, open_session: Callable[[Precis
 
     ``open_session`` opens a graph for one thread. If the folder is not writable, the next process repeats the trial.
     """
-    path = models_dir / f"{name}-passages.json"
-    machine = machine_key()
-    remembered = _read_choice(path)
-    if remembered is not None and remembered.get("machine") == machine:
-        return "int8" if remembered.get("precision") == "int8" else "float"
+    stored = load_precision_choice(name, models_dir)
+    if stored is not None:
+        return stored.precision
     speedup, cosine = compare_sessions(open_session("float"), open_session("int8"))
     precision: Precision = "int8" if speedup >= MIN_SPEEDUP and cosine >= MIN_COSINE else "float"
-    outcome = {"machine": machine, "precision": precision, "times": round(speedup, 2), "cosine": round(cosine, 4)}
-    try:
-        write_atomically(path, json.dumps(outcome, indent=1).encode())
-    except ModelError:
-        return precision
+    choice = PrecisionChoice(precision, round(speedup, 2), round(cosine, 4))
+    with suppress(ModelError):
+        text = json.dumps({"machine": machine_key(), **choice.to_dict()}, indent=1)
+        write_atomically(models_dir / f"{name}-passages.json", text.encode())
     return precision
 
 
@@ -226,11 +224,3 @@ def _processor() -> str:
         lines = []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return model or platform.processor() or platform.machine()
-
-
-def _read_choice(path: Path) -> dict[str, object] | None:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -114,10 +114,7 @@ def iter_labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
 
 
 def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
-    """Return the label and "column value · column value"; "" without a label, or without named values or figures.
-
-    ``sign`` follows a column name; ``after_label`` follows the label if the first value has a name, else ": ".
-    """
+    """Return the label and "column value · column value"; "" without a label, or without named values or figures."""
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
     kept = [(name, value) for name, value in zip(names, values, strict=True) if value and not _SIGN.fullmatch(value)]

@@ -160,7 +160,9 @@ class _Matching:
         by_id = fetch_internal_ids(self._connection, self._index, hit.ids)
         if by_id:
             number = next(by_id[key] for key in hit.ids if key in by_id)
-            return self._keep_inside(hit, fetch_passages(self._connection, self._index, [number])[number])
+            if not filter_passages(self._connection, self._index, self._request.scope, [number]):
+                return self._drop(hit)
+            return _Match(hit, fetch_passages(self._connection, self._index, [number])[number])
         named = self._find_documents(hit)
         if named:
             inside = [document for document in named if document.inside]
@@ -172,11 +174,6 @@ class _Matching:
             return _Match(hit, None)
         self.counts[UNMATCHED] += 1
         return _Match(hit, make_unmatched(hit, -1 - self.counts[UNMATCHED]))
-
-    def _keep_inside(self, hit: OwnHit, passage: StoredPassage) -> _Match:
-        if filter_passages(self._connection, self._index, self._request.scope, [passage.id]):
-            return _Match(hit, passage)
-        return self._drop(hit)
 
     def _drop(self, hit: OwnHit) -> _Match:
         self.counts[OUTSIDE] += self._request.scope.is_whole_corpus

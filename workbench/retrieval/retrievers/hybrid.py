@@ -95,8 +95,9 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> Candida
         query.spread = compute_spread(cosines.values())
         telling = _subtract_hubness(query, connection, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
-        name_shares = _match_document_names(query, connection, nearest.documents)
-        contributions = add_document_leg(contributions, name_shares, request.float_param(DOCUMENT_WEIGHT))
+        weight = request.float_param(DOCUMENT_WEIGHT)
+        name_shares = compute_name_confidences(query, connection, nearest.documents) if weight else {}
+        contributions = add_document_leg(contributions, name_shares, weight)
         scores = {key: sum(parts.values()) for key, parts in contributions.items()}
         if request.min_similarity > 0:
             hidden = {key for key in scores if not query.is_similar_enough(cosines[key], has_words=key in bm25)}
@@ -142,10 +143,7 @@ def merge_leg_scores(
 def _search_both_legs(
     query: Query, connection: Connection, pool: int
 ) -> tuple[LegRanking, LegRanking, dict[int, float]]:
-    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages.
-
-    If the keyword leg has read all postings, it knows the scores of all passages; else these are looked up.
-    """
+    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages."""
     request, _ = query.request, query.encoded  # before any leg is read, so that a failing model costs nothing
     worded = rank_by_keywords(query, connection, pool)
     nearest = rank_by_vector(query, connection, pool, worded.scores)
@@ -165,10 +163,6 @@ def _subtract_hubness(
     likeness = hubness(connection, request.index.name, request.scope.place, list(cosines), passages)
     share = HUBNESS_SHARE * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
-
-
-def _match_document_names(query: Query, connection: Connection, documents: Mapping[int, str]) -> dict[int, float]:
-    return compute_name_confidences(query, connection, documents) if query.request.float_param(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(

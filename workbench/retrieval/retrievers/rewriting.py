@@ -113,17 +113,13 @@ def find_moved_hits(
     hits = find_hybrid_hits(moved, connection, pool)
     query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
     near = request.store.fetch_cosines(connection, query.encoded.vector, [hit.id for hit in hits])
-    hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
-    return [_relabel(hit, leg, near[hit.id]) for hit in hits if _is_similar(query, hit, near[hit.id])]
-
-
-def _is_similar(query: Query, hit: Hit, cosine: float) -> bool:
-    return query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
-
-
-def _relabel(hit: Hit, leg: str, cosine: float) -> Hit:
-    others = {name: value for name, value in hit.legs.items() if name != VECTOR}
-    return Hit(hit.id, hit.score, {leg: hit.legs[VECTOR], **others, VECTOR: Leg(cosine)})
+    named: list[Hit] = []
+    for hit in hits:
+        cosine = near.get(hit.id)  # None if it was deleted in the meantime
+        if cosine is not None and query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs):
+            others = {name: value for name, value in hit.legs.items() if name != VECTOR}
+            named.append(Hit(hit.id, hit.score, {leg: hit.legs[VECTOR], **others, VECTOR: Leg(cosine)}))
+    return named
 
 
 class FeedbackRetriever(Retriever):

@@ -82,6 +82,7 @@ def _measure(
 ) -> dict[str, float]:
     covered, together = compute_coverage_and_closeness(passage.text.lower(), coverage.asked)
     nearby, elsewhere = around[hit.id]
+    ranks = [hit.legs[leg].rank for leg in FOUND_BY if leg in hit.legs]
     headings = " / ".join(map(str, as_items(passage.metadata.get("heading_path"))))
     return {
         "before": hit.score,
@@ -96,7 +97,7 @@ def _measure(
         "headings": coverage.share(headings),
         "start": 1 / (1 + passage.ordinal),
         "length": math.log(1 + len(passage.text)),
-        "agreement": _rank_agreement(hit),
+        "agreement": sum(1 / (RANK_OFFSET + rank) for rank in ranks if rank is not None),
         "neighbours": nearby,
         "elsewhere": elsewhere,
         "language": likely.get(str(passage.metadata.get("language", "")), 0.0),
@@ -105,11 +106,6 @@ def _measure(
 
 def _leg_score(hit: Hit, leg: str) -> float:
     return hit.legs[leg].score if leg in hit.legs else 0.0
-
-
-def _rank_agreement(hit: Hit) -> float:
-    ranks = [hit.legs[leg].rank for leg in FOUND_BY if leg in hit.legs]
-    return sum(1 / (RANK_OFFSET + rank) for rank in ranks if rank is not None)
 
 
 def _weakest_token_similarities(token_similarities: TokenSimilarities | None) -> dict[int, float]:

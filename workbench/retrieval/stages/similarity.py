@@ -43,12 +43,12 @@ class Mmr(Stage):
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         wanted = len(hits) if request.scope.preferred_source_ids else request.rank_limit  # FinalOrder puts these first
         chosen = choose_by_mmr([hit.score for hit in hits], rows, share, wanted)
-        return replace_hits(nodes, [self._rescore(hits[place], novelty, share) for place, novelty in chosen])
-
-    def _rescore(self, hit: Hit, novelty: float, share: float) -> Hit:
-        return hit_from_legs(
-            hit.id, {**scale_contributions(hit.legs, share), self.leg: Leg(novelty, None, (1 - share) * novelty)}
-        )
+        rescored: list[Hit] = []
+        for place, novelty in chosen:
+            legs = scale_contributions(hits[place].legs, share)
+            legs[self.leg] = Leg(novelty, None, (1 - share) * novelty)
+            rescored.append(hit_from_legs(hits[place].id, legs))
+        return replace_hits(nodes, rescored)
 
 
 def choose_by_mmr(relevance: Sequence[float], vectors: FloatArray, share: float, limit: int) -> list[tuple[int, float]]:

@@ -19,3 +19,19 @@ DELETE FROM tool_calls WHERE id <= (SELECT max(id) FROM tool_calls) - %(keep)s
 
 -- tool_call_clear: forget every call
 DELETE FROM tool_calls
+
+-- history_insert: a comparison, or its new time
+INSERT INTO history (question, address) VALUES (%(question)s, %(address)s)
+ON CONFLICT (md5(address)) DO UPDATE SET asked_at = now()
+
+-- history_prune: keep the saved comparisons and the newest of the others
+DELETE FROM history WHERE id IN (SELECT id FROM history WHERE NOT saved ORDER BY asked_at DESC OFFSET %(keep)s)
+
+-- history_list: the last comparisons, newest first
+SELECT * FROM history WHERE saved OR NOT %(saved_only)s ORDER BY asked_at DESC, id DESC LIMIT %(limit)s
+
+-- history_save: mark comparisons as saved, or not
+UPDATE history SET saved = %(saved)s WHERE address = ANY(%(addresses)s)
+
+-- history_clear: forget the comparisons that are not saved
+DELETE FROM history WHERE NOT saved

@@ -8,7 +8,7 @@ const SIGNS = { 2: "●", 1: "◐", 0: "○" };
 function grades() {
   return make("div", { class: "grades", role: "group", "aria-label": "Judgment" },
     GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
-      make("kbd", { "aria-hidden": "true" }, key), name)), make("span", { class: "through", hidden: true }));
+      make("kbd", { "aria-hidden": "true" }, key), make("span", { class: "sign", "aria-hidden": "true" }, SIGNS[grade] ?? "×"), make("span", { class: "word" }, name))), make("span", { class: "through", hidden: true }));
 }
 
 function judgingHint(judging) {
@@ -151,7 +151,7 @@ function promotions(root) {
 function moveFromPromotion(root, event) {
   const from = event.target.closest(".promote");
   if (!from) return;
-  const column = root.querySelectorAll(".grid > .column")[[...root.querySelectorAll(".head")].indexOf(from.closest(".head"))];
+  const column = root.querySelectorAll(".cards > .column")[[...root.querySelectorAll(".head")].indexOf(from.closest(".head"))];
   const below = event.key === "ArrowDown" ? column?.querySelector(".card .title") : null;
   if (below) focusOn(root, below);
   if (below || goOn([promotions(root)], from, event.key)) event.preventDefault();
@@ -159,7 +159,7 @@ function moveFromPromotion(root, event) {
 
 // The up arrow moves from the first passage of a column to its Promote button.
 function goToPromotion(root, item, key) {
-  const place = [...root.querySelectorAll(".grid > .column")].indexOf(item.closest(".column"));
+  const place = [...root.querySelectorAll(".cards > .column")].indexOf(item.closest(".column"));
   if (key === "ArrowUp") root.querySelectorAll(".head")[place]?.querySelector(".promote:not(:disabled)")?.focus();
 }
 
@@ -170,7 +170,7 @@ function head(column, slowest) {
     bar.append(make("i", { class: `s${Math.min(place, 6)}`, style: `width:${(100 * stage.ms) / total}%`, title: `${stage.name} ${ms(stage.ms)}` }));
   });
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
-    make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono" }, ms(column.total))),
+    make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono", title: column.stages.some((stage) => stage.name === "embed") ? "Includes the embedding of the question, which the columns share" : null }, ms(column.total))),
     bar,
     make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));
@@ -218,7 +218,7 @@ function card(hit, column, first, judging) {
     copiesOf(hit),
     make("div", { class: "foot" },
       onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
-      make("button", { class: "why", type: "button", tabindex: "-1", "aria-haspopup": "dialog" }, "Why", spoken(` ${hit.title} is here`))),
+      make("button", { class: "why", type: "button", tabindex: "-1", }, "Why", spoken(` ${hit.title} is here`))),
     judging ? grades() : null);
   return Object.assign(item, { hit, cut: column.cut, column: column.name });
 }
@@ -265,13 +265,13 @@ function listenForRemedies(root) {
   });
 }
 
-// The bump chart: a row per rank, a column per strategy, a line per passage found by several of them.
-const ROW = 17, PAD = 12, LETTER = 6.4, LEAST_LABEL = 9;  // px of a letter; letters of the shortest useful label
+// The rank strip: a row per rank, a column per strategy, a line per passage found by several of them. It folds.
+const ROW = 14, LEAST_ROW = 4, STRIP = 146, PAD = 8, LETTER = 6.4, LEAST_LABEL = 9;  // px; letters of the shortest useful label
 
 function trails(columns) {
   const found = new Map();
   columns.forEach((column, place) => column.hits.forEach((hit) => {
-    if (!found.has(hit.id)) found.set(hit.id, { id: hit.id, title: hit.title, place: hit.place, at: [] });
+    if (!found.has(hit.id)) found.set(hit.id, { id: hit.id, label: hit.label, title: hit.title, place: hit.place, at: [] });
     const { at } = found.get(hit.id);
     if (at.at(-1)?.place !== place) at.push({ place, rank: hit.rank });  // the best of several pieces of one text
   }));
@@ -283,19 +283,20 @@ function curve(a, b) {
   return `M${a.x} ${a.y} C${a.x + bend} ${a.y} ${b.x - bend} ${b.y} ${b.x} ${b.y}`;
 }
 
+// The first and the last column have labels, on their outer side.
 function label(trail, at, spot, last, room) {
   const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0;
   const letters = Math.floor(room / LETTER);
   if (outside === 0 || letters < LEAST_LABEL) return null;
-  const text = trail.title.length > letters ? `${trail.title.slice(0, letters - 1)}…` : trail.title;
-  return make("svg:text", { class: "label", x: spot.x + outside * 14, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
+  const text = trail.label.length > letters ? `${trail.label.slice(0, letters - 1)}…` : trail.label;
+  return make("svg:text", { class: "label", x: spot.x + outside * 12, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
 }
 
-function drawBump(holder, columns, width, onFollow, onChoose) {
-  const rows = Math.max(1, ...columns.map((column) => column.hits.length));
-  const height = rows * ROW + 2 * PAD;
-  const step = (width + 20) / columns.length;
-  const spot = ({ place, rank }) => ({ x: Math.round(place * step + (step - 20) / 2), y: PAD + (rank - 0.5) * ROW });
+function drawStrip(holder, columns, width, followed, onFollow, onChoose) {
+  const rows = Math.max(1, ...columns.map((column) => column.hits.length)), row = Math.max(LEAST_ROW, Math.min(ROW, STRIP / rows));
+  const height = rows * row + 2 * PAD, step = (width + 20) / columns.length, last = columns.length - 1;
+  const across = (place) => (place === 0 ? step * 0.78 : place === last ? place * step + step * 0.1 : place * step + (step - 20) / 2);
+  const spot = ({ place, rank }) => ({ x: Math.round(across(place)), y: PAD + (rank - 0.5) * row });
   const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img",
     "aria-label": "Ranks of each passage across the strategies" });
   const shades = make("svg:defs");
@@ -306,9 +307,9 @@ function drawBump(holder, columns, width, onFollow, onChoose) {
       make("svg:stop", { offset: 0.85, class: `hue-${column.hue}`, style: "stop-color:var(--hue)" })));
   });
   svg.append(shades);
-  for (let rank = 1; rank <= rows; rank += 1) {
-    const y = PAD + (rank - 0.5) * ROW;
-    svg.append(make("svg:text", { class: "axis", x: 16, y: y + 4 }, rank));
+  const isLegible = row >= ROW;
+  for (let rank = 1; isLegible && rank <= rows; rank += 1) {
+    svg.append(make("svg:text", { class: "axis", x: 16, y: PAD + (rank - 0.5) * row + 4 }, rank));
   }
   for (const trail of trails(columns)) {
     const group = make("svg:g", { class: "trail", "data-id": trail.id });
@@ -322,22 +323,21 @@ function drawBump(holder, columns, width, onFollow, onChoose) {
     for (const at of trail.at) {
       const column = columns[at.place], { x, y } = spot(at);
       const dot = make("svg:g", { class: `dot hue-${column.hue}`, transform: `translate(${x - 5} ${y - 5})` },
-        make("svg:rect", { x: -6, y: -3, width: 22, height: 16, fill: "transparent" }), SHAPES[column.shape]());
+        make("svg:rect", { x: -6, y: -2, width: 22, height: row, fill: "transparent" }), SHAPES[column.shape]());
       dot.addEventListener("click", () => onChoose(at.place, trail.id));
-      group.append(dot, ...[label(trail, at, { x, y }, columns.length - 1, step / 2 - 46)].filter(Boolean));
+      group.append(dot, ...[isLegible && label(trail, at, { x, y }, last, at.place === 0 ? x - 34 : width - x - 14)].filter(Boolean));
     }
-    group.addEventListener("mouseenter", () => onFollow(trail.id));
+    group.addEventListener("mouseenter", () => onFollow(trail.id, true));
     group.addEventListener("mouseleave", () => onFollow(null));
     svg.append(group);
   }
   holder.replaceChildren(svg);
+  onFollow(...followed);
 }
 
 function captionOf(columns, id) {
-  const hint = ["Each line tracks one passage across the rankings."];
-  if (!id) return hint;
-  const trail = trails(columns).find((one) => one.id === id);
-  if (!trail) return hint;
+  const trail = id && trails(columns).find((one) => one.id === id);
+  if (!trail) return ["Each line tracks one passage across the rankings."];
   const where = columns.map((column, place) => {
     const at = trail.at.find((one) => one.place === place);
     return make("span", { class: "move" }, shape(column), `${column.title} ${at ? at.rank : "–"}`);
@@ -345,94 +345,46 @@ function captionOf(columns, id) {
   return [make("b", {}, trail.place ? `${trail.title} › ${trail.place}` : trail.title), ...where];
 }
 
-function pairOf(pairs, a, b) {
-  return pairs[`${a}|${b}`] ?? pairs[`${b}|${a}`];
-}
-
-function matrix(columns, pairs, title, sub) {
-  const rows = columns.map((row) => make("tr", {},
-    make("th", { scope: "row" }, shape(row), ` ${row.title}`),
-    columns.map((column) => {
-      if (row === column) return make("td", { class: "self" }, "·");
-      const value = pairOf(pairs, row.name, column.name);
-      return make("td", { style: `--share:${value}` }, value.toFixed(2));
-    })));
-  return make("section", {}, make("h3", {}, title), make("p", { class: "sub" }, sub),
-    make("table", { class: "matrix", "aria-label": title },
-      make("thead", {}, make("tr", {}, make("td", { class: "self" }), columns.map((column) => make("th", { scope: "col" }, shape(column), letterOf(column), spoken(column.title))))),
-      make("tbody", {}, rows)));
-}
-
-function times(columns, order) {
-  const names = [...new Set(columns.flatMap((column) => column.stages.map((stage) => stage.name)))];
-  names.sort((a, b) => order.indexOf(a) - order.indexOf(b));
-  const rows = columns.map((column) => make("tr", {},
-    make("th", { scope: "row" }, shape(column), ` ${column.title}`),
-    names.map((name) => {
-      const stage = column.stages.find((one) => one.name === name);
-      return make("td", {}, stage ? stage.ms.toFixed(1) : "–");
-    }),
-    make("td", { class: "total" }, column.total.toFixed(1))));
-  return make("section", { class: "wide", tabindex: 0 }, make("h3", {}, "Time per stage"), make("p", { class: "sub" }, "In milliseconds. The question is embedded once for all columns."),
-    make("table", { class: "times", "aria-label": "Time per stage" },
-      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, spoken("Strategy")), [...names, "total"].map((name) => make("th", { scope: "col" }, name)))),
-      make("tbody", {}, rows)));
-}
-
-function figures(data) {
-  const parts = [times(data.columns, data.stages)];
-  if (data.columns.length > 1) {
-    const what = data.by_document ? "documents" : "passages";
-    parts.unshift(
-      matrix(data.columns, data.agreement.jaccard, `Same ${what}`, "Jaccard similarity, 0 to 1."),
-      matrix(data.columns, data.agreement.rbo, "Same order", data.by_document ? "Rank-biased overlap of documents, because the indexes have different passages." : "Rank-biased overlap: top ranks count most."));
-  }
-  return make("div", { class: "figures" }, parts);
-}
-
-const ROWS_OF_KEYS = { ArrowDown: 1, ArrowUp: -1 }, COLUMNS_OF_KEYS = { ArrowRight: 1, ArrowLeft: -1 };
-
-function draw(root, data) {
-  const columns = data.columns;
-  const holder = make("div", { class: "bump-holder" });
-  const caption = make("div", { class: "caption" }, captionOf(columns, null));
-  const bump = make("div", { class: "bump", style: `grid-area: 2 / 1 / auto / span ${columns.length}` }, holder, caption);
-  const places = columns.length + data.failures.length;
-  const grid = make("div", { class: "grid", style: `--columns:${places};--least:${places > 1 ? 218 : 260}px` },
-    columns.map((column) => head(column, data.slowest)), data.failures.map(failureHead), columns.length > 1 ? bump : null,
-    columns.map((column, place) => inPlace(columnOf(column, data.judging !== null), place, columns.length > 1 ? "3" : "2")),
-    data.failures.map((failure, place) => inPlace(failureColumn(failure), columns.length + place, "2 / span 2")));
-  const board = make("div", { class: "board" }, data.judging ? judgingHint(data.judging) : null, make("div", { class: "scroller", tabindex: "-1" }, grid),
-    make("p", { class: "hint" }, make("kbd", {}, "/"), " question  ", make("kbd", {}, "↑"), make("kbd", {}, "↓"), make("kbd", {}, "←"), make("kbd", {}, "→"),
-      " between passages  ", make("kbd", {}, "Enter"), " open  ", make("kbd", {}, "W"), " why  ", make("kbd", {}, "?"), " all keys  ", make("mark", {}, "exact word"), "  ",
-      make("u", { class: "like2" }, "similar word"), " (late interaction)"),
-    columns.length ? figures(data) : null);
-  root.replaceChildren(board);
-  const follow = (id) => {
+// Until someone folds or unfolds it, the strip is folded while judging, so that two cards fit.
+function rankStrip(root, columns, places) {
+  const holder = make("div", { class: "bump-holder" }), caption = make("span", { class: "caption" }, captionOf(columns, null));
+  const summary = make("summary", {}, make("b", {}, "Ranks"), caption);
+  const strip = make("details", { class: "bump", open: root.unfolded ?? !root.data.judging, style: `--share:${columns.length / places}` }, summary, holder);
+  summary.addEventListener("click", () => { root.unfolded = !strip.open; });
+  root.follow = (id, dims = false) => {
+    root.followed = [id, dims];
     root.querySelectorAll(".card, .trail").forEach((one) => one.classList.toggle("lit", id !== null && one.dataset.id === id));
-    bump.classList.toggle("following", id !== null);
+    strip.classList.toggle("following", dims);
     caption.replaceChildren(...captionOf(columns, id));
   };
-  const choose = (place, id) => {
-    const target = grid.querySelectorAll(".column")[place]?.querySelector(`[data-id="${CSS.escape(id)}"] .title`);
-    if (target) focusOn(root, target);
-  };
-  root.follow = follow;
+  const choose = (place, id) => focusOnHit(root, { place, id });
   let drawn = 0;
   const watcher = new ResizeObserver(([entry]) => {
     const width = Math.round(entry.contentRect.width);
     if (width === drawn || width === 0) return;
     drawn = width;
-    drawBump(holder, columns, width, follow, choose);
+    drawStrip(holder, columns, width, root.followed ?? [null], root.follow, choose);
   });
   watcher.observe(holder);
   root.stopWatching = () => watcher.disconnect();
+  return strip;
 }
 
-function inPlace(node, place, row) {
-  node.style.gridColumn = String(place + 1);
-  node.style.gridRow = row;
-  return node;
+const ROWS_OF_KEYS = { ArrowDown: 1, ArrowUp: -1 }, COLUMNS_OF_KEYS = { ArrowRight: 1, ArrowLeft: -1 };
+
+const HINT = [["/", "question"], ["↑↓←→", "between passages"], ["Enter", "open"], ["W", "why"], ["Esc", "close the inspector"], ["?", "all keys"]];
+
+function draw(root, data) {
+  const { columns, failures, judging } = data, places = columns.length + failures.length;
+  const grid = (name, parts) => make("div", { class: `grid ${name}` }, parts);
+  root.follow = (id) => root.querySelectorAll(".card").forEach((one) => one.classList.toggle("lit", id !== null && one.dataset.id === id));
+  root.replaceChildren(make("div", { class: "board" }, judging ? judgingHint(judging) : null,
+    make("div", { class: "sheet", style: `--columns:${places};--wide:${places > 1 ? 218 : 260}px` },
+      grid("heads", [...columns.map((column) => head(column, data.slowest)), ...failures.map(failureHead)]),
+      columns.length > 1 ? rankStrip(root, columns, places) : null,
+      grid("cards", [...columns.map((column) => columnOf(column, judging !== null)), ...failures.map(failureColumn)])),
+    make("p", { class: "hint" }, HINT.map(([key, what]) => make("span", {}, make("kbd", {}, key), ` ${what}`)), make("mark", {}, "exact word"),
+      make("u", { class: "like2" }, "similar word (late interaction)"))));
 }
 
 function focusOn(root, target) {
@@ -451,30 +403,28 @@ function neighbour(root, from, key) {
   return next.querySelector(`[data-id="${CSS.escape(from.dataset.id)}"]`) ?? next.children[Math.min(at, next.children.length - 1)];
 }
 
-// After a panel is closed, the focus returns to the card that opened it.
-function focusAfterDialog(root, id, place) {
-  let seen = false;
-  const watcher = new MutationObserver(() => {
-    const isOpen = document.querySelector("[role=dialog]") !== null;
-    seen ||= isOpen;
-    if (isOpen || !seen) return;
-    watcher.disconnect();
-    const title = root.querySelectorAll(".grid > .column")[place]?.querySelector(`[data-id="${CSS.escape(id)}"] .title`);
-    if (title) requestAnimationFrame(() => focusOn(root, title));
+// The card that had the focus last, by its column and text; it gets the focus again after a redraw or the inspector.
+function focusOnHit(root, { place, id }) {
+  const column = root.querySelectorAll(".cards > .column")[place];
+  const title = column?.querySelector(`[data-id="${CSS.escape(id)}"] .title`) ?? root.querySelector(".card .title");
+  if (title) focusOn(root, title);
+}
+
+function rememberFocus(root) {
+  root.addEventListener("focusin", (event) => {
+    const item = event.target.closest(".card");
+    if (item) root.last = { id: item.dataset.id, place: [...root.querySelectorAll(".cards > .column")].indexOf(item.closest(".column")) };
   });
-  watcher.observe(document.body, { childList: true, subtree: true });
+  const back = (event) => {
+    if (!root.isConnected) document.removeEventListener("click", back);
+    else if (root.last && event.target.closest?.(".st-key-inspector_close")) focusOnHit(root, root.last);
+  };
+  document.addEventListener("click", back);
 }
 
 function listen(root) {
-  const leave = (item) => focusAfterDialog(root, item.dataset.id, [...root.querySelectorAll(".grid > .column")].indexOf(item.closest(".column")));
-  const why = (item) => {
-    leave(item);
-    root.send("why", { passage: item.hit.passage, column: item.column });
-  };
-  const open = (item) => {
-    leave(item);
-    root.send("open", { document: item.hit.document, start: item.hit.start, end: item.hit.end, cut: item.cut });
-  };
+  const why = (item) => root.send("why", { passage: item.hit.passage, column: item.column });
+  const open = (item) => root.send("open", { document: item.hit.document, start: item.hit.start, end: item.hit.end, cut: item.cut });
   root.addEventListener("click", (event) => {
     const promoted = event.target.closest(".promote");
     if (promoted) root.send("promote", promoted.closest(".serving").dataset.column);
@@ -508,7 +458,7 @@ function listen(root) {
 function followPointer(root) {
   const arrive = (event) => {
     const item = event.target.closest?.(".card");
-    if (item) root.follow(item.dataset.id);
+    if (item) root.follow(item.dataset.id, event.type === "mouseover");  // the focus lights a passage without dimming the others
     else if (event.type === "mouseover" && !event.target.closest?.(".bump")) root.follow(null);
   };
   const leave = (event) => {
@@ -542,13 +492,16 @@ function show(root, data) {
     listen(root);
     listenForGrades(root);
     listenForRemedies(root);
+    rememberFocus(root);
     root.addEventListener("keydown", (event) => moveFromPromotion(root, event));
   }
   if (root.drawn !== drawn) {
+    const hadFocus = root.contains(root.getRootNode().activeElement);
     root.stopWatching?.();
     root.drawn = drawn;
     draw(root, data);
     takeFocusAfterEnter(root);
+    if (hadFocus && root.last) focusOnHit(root, root.last);
   }
   paintGrades(root);
   paintServing(root);

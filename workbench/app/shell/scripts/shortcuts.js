@@ -80,7 +80,7 @@ function closeDrawerOnChoice() {
 
 // The list of all keys, shown by "?".
 const KEYS = [
-  ["Everywhere", [["?", "show this list"], ["Ctrl K", "find a page, control, document, source, test set, experiment or action"], ["Ctrl Enter", "click the main button of the form or dialog"], ["/", "go to the question"], ["Esc", "close a dialog"]]],
+  ["Everywhere", [["?", "show this list"], ["Ctrl K", "find a page, control, document, source, test set, experiment or action"], ["Ctrl Enter", "click the main button of the form or dialog"], ["/", "go to the question"], ["Esc", "close a dialog or the inspector"]]],
   ["Between passages", [["↓", "go from the question to the first passage"], ["↑ ↓", "previous or next passage; up from the first to Promote"], ["← →", "same passage in the next column"], ["Enter", "open the document at this passage"], ["W", "explain its rank"]]],
   ["In tables", [["← →", "move between column headings; Enter sorts"], ["↑ ↓", "move between rows"]]],
   ["While judging", [["1", "relevant"], ["2", "partly"], ["3", "not relevant"], ["0", "clear the judgment"], ["N", "next unjudged question"], ["P", "previous question"]]],
@@ -292,6 +292,11 @@ function isSubmitting(event) {
   return (event.ctrlKey || event.metaKey) && !event.altKey && !event.repeat && event.key === "Enter" && !isLink;
 }
 
+const COVERS = "[role=dialog], [role=listbox], [data-testid=stPopoverBody]";  // what Escape closes first
+function closeInspector(root) {
+  if (!root.querySelector("dialog[open]") && !document.querySelector(COVERS)) document.querySelector(".st-key-inspector_close button")?.click();
+}
+
 function isFinding(event) {
   return (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
 }
@@ -307,6 +312,7 @@ function onKey(event) {
   else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   else if (event.key === "/") toQuestion(event);
   else if (event.key === "?") keys.showModal();
+  else if (event.key === "Escape") closeInspector(root);
 }
 
 export default function (component) {

@@ -52,7 +52,7 @@ function outlineOf(data, page) {
     });
     return make("li", {}, button);
   });
-  const isWide = !data.original && window.matchMedia("(min-width: 821px)").matches;
+  const isWide = !data.original && page.isWide;
   const outline = make("details", { class: "outline", open: isWide }, make("summary", {}, data.part ? "Outline of this part" : "Outline"), make("ol", {}, rows));
   followScroll(page, outline);
   return outline;
@@ -105,9 +105,12 @@ function placeIn(root, data, page, toFound) {
   };
 }
 
+const WIDE = 700;  // px from which there is room for two panes, as in the style sheet
+
 function draw(root, data) {
   const body = bodyOf(data);
   const page = make("div", { class: "page", tabindex: "0", role: "region", "aria-label": `Text of ${data.title}` }, body);
+  page.isWide = root.clientWidth > WIDE;
   const toFound = () => scrollTo(page, body.querySelector(".found"), page.clientHeight * 0.25);
   const outline = outlineOf(data, page);
   const settle = placeIn(root, data, page, toFound);

@@ -133,7 +133,7 @@ function line(view, row, redraw) {
     });
     cells.unshift(make("td", { class: "pick" }, pick));
   }
-  return make("tr", { "data-id": row.id, class: view.selected.has(row.id) ? "chosen" : null }, cells);
+  return make("tr", { "data-id": row.id, "aria-current": row.current ? "true" : null, class: view.selected.has(row.id) ? "chosen" : null }, cells);
 }
 
 function pager(view, count, redraw) {

@@ -20,7 +20,7 @@ from workbench.ingestion.ocr.page_text import mean_confidence, order_paragraphs
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
 from workbench.ingestion.readers.grid import format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import clear_data_headers
-from workbench.ingestion.readers.pdf.rebuilt import (
+from workbench.ingestion.readers.pdf.tables import (
     PageBlock,
     contains_all_words,
     insert_figure_tables,
@@ -314,12 +314,8 @@ def _find_margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[Marg
 
 def _is_line(text: str, block: LayoutBlock) -> bool:
     """Return whether a block of Markdown is one short line with the same text as the parser's block."""
-    same = _bare_text(text) == _bare_text(block.text or "")
+    same = _keep_letters(text) == _keep_letters(block.text or "")
     return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= MAX_LINE_CHARS
-
-
-def _bare_text(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
 
 
 def _in_margin(edge: str, block: LayoutBlock, height: float) -> bool:

@@ -19,10 +19,17 @@ from xml.etree import ElementTree
 from evals.experiments import report
 from evals.experiments.catalogue import Cell, Experiment, Experiments
 from evals.experiments.leaderboard import describe_weaknesses
-from evals.experiments.runs import EvalRun, StrategyRun
+from evals.experiments.runs import EvalRun, StrategyRun, hash_json
 from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
-from evals.measures.significance import SIGNIFICANCE_LEVEL, Difference, compare_pairs, format_p
+from evals.measures.significance import (
+    SIGNIFICANCE_LEVEL,
+    Difference,
+    compare_pairs,
+    count_questions_needed,
+    format_more,
+    format_p,
+)
 from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
@@ -63,18 +70,26 @@ class TestSetDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """What a run of an experiment must reach: a minimum, or a tolerated drop."""
+class Bar(Value):
+    """What a run of an experiment must reach: a minimum, a tolerated drop, or a gain that matters."""
 
     run: str  # the strategy, as the experiment names it
     metric: str
     min: float | None  # lowest mean that passes
     max_drop: float | None  # largest drop of the mean that passes; a larger one also passes if it may be noise
     against: str  # another run of the experiment; "" for the baseline file
+    min_gain: float | None = None  # smallest gain of the mean that matters; not decidable with too few questions
+
+    @property
+    def is_compared(self) -> bool:
+        """True if it compares the run with another one or with the baseline."""
+        return self.max_drop is not None or self.min_gain is not None
 
     @property
     def allowance(self) -> str:
-        """The tolerated drop, as text."""
+        """The wanted gain or the tolerated drop, as text."""
+        if self.min_gain is not None:
+            return f"at least {self.min_gain:g} above {self.against or 'the baseline'}"
         return f"at most {self.max_drop:g} below {self.against or 'the baseline'}"
 
 
@@ -89,11 +104,18 @@ class ExperimentDefinition:
     limit: int | None
     baseline: Path | None
     bars: tuple[Bar, ...]
+    hypothesis: str = ""  # what is expected, in words
+
+    @property
+    def bars_hash(self) -> str:
+        """A hash of the hypothesis, the runs and the bars, to detect that they changed after the first run."""
+        runs = [[name, to_plain(cell)] for name, cell in self.runs.items()]
+        return hash_json([self.hypothesis, runs, self.metrics, self.limit, [to_plain(bar) for bar in self.bars]])
 
     @property
     def needs_baseline(self) -> bool:
         """True if a bar compares a run with the baseline file."""
-        return any(bar.max_drop is not None and not bar.against for bar in self.bars)
+        return any(bar.is_compared and not bar.against for bar in self.bars)
 
 
 @dataclass(frozen=True)
@@ -305,9 +327,10 @@ def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configurati
         raise table.fail("limit", "expected a number of questions of at least 1.")
     saved = table.read("baseline", str, "")
     baseline = base.path.parent / saved if saved else None
+    hypothesis = table.read("hypothesis", str, "")
     bars = tuple(bar for one in table.read_list("bars") for bar in _read_bars(one, runs, metrics, baseline))
     table.end()
-    return ExperimentDefinition(title, test_set, runs, metrics, limit or None, baseline, bars)
+    return ExperimentDefinition(title, test_set, runs, metrics, limit or None, baseline, bars, hypothesis)
 
 
 def _make_cell(
@@ -334,24 +357,27 @@ def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], 
     wanted = table.read_texts("strategy") or list(runs)
     metric = table.read("metric", str, metrics[0])
     against = table.read("against", str, "")
-    least, drop = table.read_number("min"), table.read_number("max_drop")
+    least, drop, gain = (table.read_number(key) for key in ("min", "max_drop", "min_gain"))
     table.end()
     for key, name in [*(("strategy", name) for name in wanted), *([("against", against)] if against else [])]:
         if name not in runs:
             raise table.fail(key, f"{name!r} is not one of the experiment's strategies {list_choices(runs, 20)}.")
     if metric not in metrics:
         raise table.fail("metric", f"{metric!r} is not measured; add it to the experiment's metrics.")
-    if least is None and drop is None:
-        raise table.fail("min", "a bar needs min or max_drop.")
-    if against and drop is None:
-        raise table.fail("against", "add max_drop, the tolerated drop below that strategy.")
-    if drop is not None and not against and baseline is None:
-        raise table.fail("max_drop", "add against = another strategy, or a baseline = FILE to the experiment.")
-    if drop is not None and not against and metric != metrics[0]:
+    compared = "min_gain" if gain is not None else "max_drop" if drop is not None else ""
+    if least is None and not compared:
+        raise table.fail("min", "a bar needs min or max_drop, or min_gain.")
+    if drop is not None and gain is not None:
+        raise table.fail("min_gain", "a bar has either max_drop or min_gain; write two bars.")
+    if against and not compared:
+        raise table.fail("against", "add max_drop, the tolerated drop below that strategy, or min_gain.")
+    if compared and not against and baseline is None:
+        raise table.fail(compared, "add against = another strategy, or a baseline = FILE to the experiment.")
+    if compared and not against and metric != metrics[0]:
         raise table.fail(
             "metric", f"a baseline holds the first metric only, {metrics[0]}; set against, or reorder the metrics."
         )
-    return [Bar(name, metric, least, drop, against) for name in wanted if name != against]
+    return [Bar(name, metric, least, drop, against, gain) for name in wanted if name != against]
 
 
 # Comparing with the workbench
@@ -604,7 +630,7 @@ class Verdict(Value):
     metric: str
     bar: str  # such as "at least 0.8" or "at most 0.02 below hybrid"
     value: float | None  # the mean; None if the run failed
-    state: str  # "passed", "failed", "error" or "skipped"
+    state: str  # "passed", "failed", "undecided", "error" or "skipped"
     detail: str
 
     @property
@@ -634,7 +660,8 @@ class CheckReport:
     @property
     def summary(self) -> str:
         """The outcome in one sentence."""
-        counts = {state: sum(one.state == state for one in self.verdicts) for state in ("passed", "failed", "error")}
+        states = ("passed", "failed", "undecided", "error")
+        counts = {state: sum(one.state == state for one in self.verdicts) for state in states}
         parts = [f"{count} {state.replace('error', 'could not run')}" for state, count in counts.items() if count]
         skipped = sum(one.state == "skipped" for one in self.verdicts)
         return f"{', '.join([*parts, *([f'{skipped} not judged'] if skipped else [])])}."
@@ -648,7 +675,7 @@ class CheckReport:
         """Return a table for a pull request."""
         title = f"### {'✅' if self.is_passed else '❌'} Retrieval checks of {_escape(self.file)}: {self.summary}"
         rows = ["| | Experiment | Run | Metric | Value | Bar | Detail |", "|---|---|---|---|---:|---|---|"]
-        marks = {"passed": "✅", "failed": "❌", "error": "⚠️", "skipped": "➖"}
+        marks = {"passed": "✅", "failed": "❌", "error": "⚠️", "skipped": "➖", "undecided": "❔"}
         for one in self.verdicts:
             value = "-" if one.value is None else f"{one.value:.4f}"
             cells = (marks[one.state], one.experiment, one.run, one.metric, value, one.bar, one.detail)
@@ -664,8 +691,12 @@ class CheckReport:
             by_experiment.setdefault(verdict.experiment, []).append(verdict)
         for title, verdicts in by_experiment.items():
             counts = {
-                name: str(sum(one.state == state for one in verdicts))
-                for name, state in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped"))
+                name: str(sum(one.state in states for one in verdicts))
+                for name, states in (
+                    ("failures", ("failed",)),
+                    ("errors", ("error",)),
+                    ("skipped", ("skipped", "undecided")),
+                )
             }
             attributes = {"name": _clean(title), "tests": str(len(verdicts)), **counts}
             suite = ElementTree.SubElement(root, "testsuite", attributes)
@@ -675,7 +706,7 @@ class CheckReport:
                 if one.state == "passed":
                     ElementTree.SubElement(case, "system-out").text = _clean(one.detail)
                     continue
-                tag = {"failed": "failure", "error": "error", "skipped": "skipped"}[one.state]
+                tag = {"failed": "failure", "error": "error"}.get(one.state, "skipped")
                 ElementTree.SubElement(case, tag, message=_clean(one.detail))
         ElementTree.indent(root)
         return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -723,7 +754,9 @@ def check(
             list(definition.runs.values()),
             metrics=definition.metrics,
             limit_queries=definition.limit,
+            bars_hash=definition.bars_hash,
         )
+        notes += _describe_changed_bars(definition, experiments.list(definition.test_set))
         experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
         results = {result.position: result for result in experiments.results(experiment.id)}
         names = list(definition.runs)
@@ -750,12 +783,26 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
     report.check_comparable(definition.baseline, test_set, list(definition.runs), definition.metrics)
     baseline = report.read_baseline(definition.baseline)
     for bar in definition.bars:
-        if bar.max_drop is not None and not bar.against and bar.metric not in baseline["questions"].get(bar.run, {}):
+        if bar.is_compared and not bar.against and bar.metric not in baseline["questions"].get(bar.run, {}):
             raise InvalidInput(
                 f"The baseline {definition.baseline} has no {bar.metric} of {bar.run}; write it again with: workbench "
                 "check FILE --save"
             )
     return baseline
+
+
+def _describe_changed_bars(definition: ExperimentDefinition, stored: Sequence[Experiment]) -> list[str]:
+    """Return a sentence if an experiment ran with other bars before; ``stored`` is the newest first."""
+    own = [one for one in stored if one.title == definition.title and one.bars_hash and one.created_at]
+    other = [one for one in own if one.bars_hash != definition.bars_hash]
+    if not other:
+        return []
+    present = [one for one in own if one.bars_hash == definition.bars_hash]
+    first, since = (f"{one.created_at:%Y-%m-%d %H:%M}" for one in (other[-1], present[-1]))
+    return [
+        f"{definition.title}: its hypothesis, runs or bars were changed: it first ran with others on {first}; the "
+        f"present ones are from {since}."
+    ]
 
 
 # Verdicts on bars
@@ -785,7 +832,7 @@ def _judge(
             state, verb = ("passed", "is not") if mean >= bar.min - 1e-9 else ("failed", "is")
             detail = f"{mean:.4f} {verb} below {bar.min:g}"
             yield Verdict(definition.title, bar.run, bar.metric, f"at least {bar.min:g}", mean, state, detail)
-    yield from _judge_falls(wb, definition, experiment, [bar for bar in bars if bar.max_drop is not None], runs, save)
+    yield from _judge_falls(wb, definition, experiment, [bar for bar in bars if bar.is_compared], runs, save)
 
 
 def _judge_falls(
@@ -796,7 +843,7 @@ def _judge_falls(
     runs: Mapping[str, StrategyRun],
     save: bool,
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of bars on drops, whose tests are one-sided and corrected for their number."""
+    """Yield the verdicts of bars that compare; tests of drops are one-sided, and all are corrected for their number."""
     baseline = None
     if definition.needs_baseline and not save:
         baseline = _read_baseline(wb, definition)
@@ -805,23 +852,25 @@ def _judge_falls(
                 f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
                 "check FILE --save"
             )
-    by_metric: dict[str, list[tuple[Bar, Mapping[str, float]]]] = {}
+    groups: dict[tuple[str, bool], list[tuple[Bar, Mapping[str, float]]]] = {}
     for bar in bars:
         if bar.against:
             before = runs[bar.against].values[bar.metric] if bar.against in runs else None
         else:
             before = baseline["questions"].get(bar.run, {}).get(bar.metric) if baseline else None
         if before is not None:
-            by_metric.setdefault(bar.metric, []).append((bar, before))
+            groups.setdefault((bar.metric, bar.min_gain is not None), []).append((bar, before))
             continue
         lacking = f"{bar.against or 'the baseline'} has no values for it"
         reason = "the baseline is being saved" if save and not bar.against else lacking
         mean = runs[bar.run].means[bar.metric]
         yield Verdict(definition.title, bar.run, bar.metric, bar.allowance, mean, "skipped", reason)
-    for metric, group in by_metric.items():
+    for (metric, is_gain), group in groups.items():
         pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
-        for (bar, _), difference in zip(group, compare_pairs(metric, pairs, alternative="less"), strict=True):
-            yield _judge_fall(definition.title, bar, runs[bar.run].means[metric], difference)
+        judge = judge_gain if is_gain else _judge_fall
+        found = compare_pairs(metric, pairs, alternative="two-sided" if is_gain else "less")
+        for (bar, _), difference in zip(group, found, strict=True):
+            yield judge(definition.title, bar, runs[bar.run].means[metric], difference)
 
 
 def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
@@ -834,6 +883,27 @@ def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Ve
     noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
     detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
     return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, detail)
+
+
+def judge_gain(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
+    """Pass a significant gain that is large enough, fail if the interval excludes it, else report it as undecided."""
+    wanted = bar.min_gain or 0.0
+    low, high = difference.interval
+    change = f"{difference.difference:+.4f} against {difference.b} (95% interval {low:+.4f} to {high:+.4f})"
+    change += f", {format_p(difference.p_corrected)}"
+    state = "undecided"
+    if difference.significant and difference.difference >= max(wanted, 1e-9):
+        state = "passed"
+    elif high < wanted or (difference.significant and difference.difference < 0):
+        state = "failed"
+    else:
+        measured = difference.wins + difference.losses + difference.ties
+        differing = (difference.wins + difference.losses) / max(1, measured)
+        size = max(wanted, abs(difference.difference))
+        needed = count_questions_needed(difference.deviation, size, differing, difference.comparisons)
+        more = f": {format_more(needed - measured)}" if needed and needed > measured else ""
+        change += f"; not decidable with these questions{more}"
+    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, change)
 
 
 # Texts of reports

@@ -59,10 +59,11 @@ class Experiments:
         metrics: Sequence[str] = DEFAULT_METRICS,
         limit_queries: int | None = None,
         experiment_id: str | None = None,
+        bars_hash: str = "",
     ) -> Experiment:
         """Create an experiment on the current version of a stored test set; ``run`` executes it.
 
-        ``experiment_id`` defaults to a new id.
+        ``experiment_id`` defaults to a new id; ``bars_hash`` is that of the bars it was made for.
 
         Raises:
             NotFound: No such test set or index. InvalidInput: An unknown metric, or no answerable question.
@@ -78,6 +79,7 @@ class Experiments:
             "cells": [to_plain(cell) for cell in cells],
             "metrics": list(check_metrics(metrics)),
             "limit_queries": limit_queries,
+            "bars_hash": bars_hash,
         }
         values: JsonObject = {
             "id": experiment_id,

@@ -432,6 +432,7 @@ class Experiment(Value):
     limit_queries: int | None
     created_at: datetime | None = None
     scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
+    bars_hash: str = ""  # hash of the bars of a configuration file; "" without bars
 
     @property
     def over(self) -> str:
@@ -496,6 +497,7 @@ def parse_experiment(row: Row) -> Experiment:
         cells=tuple(parse_cells(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
+        bars_hash=plan.get("bars_hash", ""),
         scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
     )
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
@@ -63,9 +63,11 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
         InvalidInput: No header, or an unknown column.
     """
     test_set = store.load(key)
-    known = {question.id for question in test_set.questions}
+    known = {question.id: question for question in test_set.questions}
     questions, judgments, problems = read_csv(wb, test_set, text)
-    added = store.add_questions(key, [question for question in questions if question.id not in known])
+    marked = [known[one.id] for one in questions if one.has_no_answer and one.id in known]
+    replaced = [replace(one, metadata={**one.metadata, "answerable": False}) for one in marked if not one.has_no_answer]
+    added = store.add_questions(key, [*replaced, *(one for one in questions if one.id not in known)])
     if judgments:
         store.judge_all(key, judgments, judge="import")
     return ImportReport(len(added), len(judgments), tuple(problems))

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals.configuration import CheckReport, Verdict, read_configuration
+from evals.configuration import Bar, CheckReport, Verdict, judge_gain, read_configuration
+from evals.measures.significance import compare_pairs
 from tests.evals.conftest import WriteTestSet, lines
 from workbench import Workbench
 from workbench.errors import InvalidInput, WorkbenchError
@@ -317,6 +318,38 @@ def test_a_fall_below_another_strategy_fails(wb: Workbench, write: WriteFile) ->
     change_retriever(wb, 6)
     report = wb.check(file)
     assert judge(report).state == "failed" and "at most 0.1 below keyword" in judge(report).bar
+
+
+def test_a_gain_is_met_not_met_or_not_decidable_and_changed_bars_are_reported(wb: Workbench, write: WriteFile) -> None:
+    file = write('min_gain = 0.1\nagainst = "keyword"')
+    file.write_text(file.read_text().replace('baseline = "baseline.json"\n', 'hypothesis = "As good as keyword"\n'))
+    wb.apply(file)
+    report = wb.check(file)
+    verdict = judge(report)
+    assert verdict.state in ("failed", "undecided") and verdict.bar == "at least 0.1 above keyword"
+    assert report.is_passed == (verdict.state == "undecided")
+    assert not any("were changed" in note for note in report.notes)
+    change_retriever(wb, 6)
+    assert judge(wb.check(file)).state == "failed"
+    file.write_text(file.read_text().replace("min_gain = 0.1", "min_gain = 0.01"))
+    [note] = [note for note in wb.check(file).notes if "were changed" in note]
+    assert note.startswith("nightly: its hypothesis, runs or bars were changed: it first ran with others on 20")
+
+
+@pytest.mark.parametrize(
+    ("differences", "state", "detail"),
+    [
+        ([0.3] * 20, "passed", "95% interval +0.3000"),
+        ([0.01, -0.01] * 20, "failed", "+0.0000 against keyword"),
+        ([0.5, -0.3] * 6, "undecided", "not decidable with these questions: about "),
+    ],
+)
+def test_a_gain_is_judged_by_its_interval(differences: list[float], state: str, detail: str) -> None:
+    zero = dict.fromkeys(map(str, range(len(differences))), 0.0)
+    values = {str(n): value for n, value in enumerate(differences)}
+    [found] = compare_pairs("ndcg@10", [("mine", values, "keyword", zero)])
+    verdict = judge_gain("nightly", Bar("mine", "ndcg@10", None, None, "keyword", 0.1), 0.5, found)
+    assert verdict.state == state and detail in verdict.detail
 
 
 def test_a_run_that_fails_fails_the_check(wb: Workbench, write: WriteFile) -> None:

@@ -11,7 +11,7 @@ import pytest
 from evals.command import add_arguments, evaluate
 from evals.experiments.answers import RefusalPoint, count_refusals
 from evals.test_set import Question
-from evals.test_sets.exchange import to_csv
+from evals.test_sets.exchange import import_csv, to_csv
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
@@ -63,6 +63,8 @@ def test_the_label_is_read_stored_and_written(wb: Workbench, marked: Path) -> No
     wb.test_sets.add_questions(wb.test_sets.info("Marked").id, unmarked)
     assert [question.id for question in wb.test_sets.load("Marked").unanswerable] == ["n2"]
     assert wb.test_sets.load("Marked").questions_hash != stored.questions_hash
+    import_csv(wb, wb.test_sets, "Marked", f'question,answerable\n"{test_set.unanswerable[0].text}",no')
+    assert [question.id for question in wb.test_sets.load("Marked").unanswerable] == ["n1", "n2"]
 
 
 def test_the_command_measures_refusals_and_an_index_keeps_its_threshold(wb: Workbench, marked: Path) -> None:

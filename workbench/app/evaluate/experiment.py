@@ -348,7 +348,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     test_set = Experiments(wb).test_set(experiment)
     for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric):
         st.caption(escape_markdown(sentence))
-    for sentence in (*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)):
+    weaknesses = [*describe_weaknesses(test_set, runs, outcome.metric), *outcome.wording]
+    for sentence in (*describe_judged_outside(wb, test_set), *weaknesses):
         st.caption(f":material/warning: {escape_markdown(sentence)}")
     for ranker in training.find_trained_rankers(wb, experiment.test_set_title, runs.values()):
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import LeaderboardLine, make_leaderboard
+from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard
 from evals.experiments.runs import CellResult, Experiment
+from evals.gateway import read_judged_texts
 from evals.measures.metrics import RagasSummary
 from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
 from workbench.app.state.shared import current_theme
@@ -46,6 +47,7 @@ class ExperimentOutcome:
     metric: str
     cells: Sequence[CellResult]
     lines: Sequence[LeaderboardLine]
+    wording: Sequence[str] = ()  # a sentence if many questions repeat the words of their passages
 
     @property
     def done_cells(self) -> list[CellResult]:
@@ -81,7 +83,9 @@ def _load_cached(_wb: Workbench, experiment: Experiment, state: Mapping[str, str
     measured = [cell.run for cell in cells if cell.run is not None]
     if metric not in (measured[0].values if measured else ()):
         metric = experiment.metrics[0]
-    return ExperimentOutcome(experiment, metric, cells, make_leaderboard(cells, metric))
+    test_set = Experiments(_wb).test_set(experiment)
+    wording = describe_wording(test_set, read_judged_texts(_wb, test_set))
+    return ExperimentOutcome(experiment, metric, cells, make_leaderboard(cells, metric), wording)
 
 
 def format_run_title(cell: CellResult) -> str:

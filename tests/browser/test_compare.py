@@ -24,6 +24,7 @@ def test_enter_runs_the_question_and_four_columns_answer(goto, keep):
     expect(page.get_by_role("list", name="Keyword: 3 passages").locator("mark").first).to_be_visible()
     expect(page.get_by_role("list", name="Rerank: 4 passages").locator("mark u.like3").first).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=tide(\+|%20)gauge"))
+    expect(page).to_have_title("tide gauge · Compare · RAG Workbench")
     keep("compare-1440-light")
 
 

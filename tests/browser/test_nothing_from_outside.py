@@ -205,10 +205,11 @@ def test_the_questions_before_a_change_show_hostile_names_literally(page, app, g
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
     goto(f"/?q=kraken&project={hostile['project']}&doc={hostile['document']}")
-    title = page.get_by_role("dialog").locator("h1, h2, [data-testid=stMarkdownContainer]").first
+    inspector = page.locator(".st-key-pane_inspector")
+    title = inspector.locator("h2").first
     expect(title).to_be_visible()
     keep("hostile-reader-1440-light")
-    assert hostile["title"][:100] in page.get_by_role("dialog").inner_text().replace("\u2060", "")
+    assert hostile["title"][:100] in inspector.inner_text().replace("\u2060", "")
     goto(f"/evaluate?open={hostile['set']}")
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_role("dialog")).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -288,20 +289,26 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
         st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
 
 
+NEW_SET_S = 5.0  # seconds in which requests that were in flight may still turn a new test set off
+
+
+def _recent_test_set() -> str:
+    """Return the test set that this session has just created, else ""."""
+    made, at = st.session_state.get("judge_made", ("", 0.0))
+    return made if time.monotonic() - at < NEW_SET_S else ""
+
+
 def _choose_test_set(key: str) -> None:
-    st.session_state.pop("judge_made", None)
-    address.put(judge=st.session_state[key])
+    made, chosen = _recent_test_set(), st.session_state[key]
+    if made and not chosen:  # sent by the closing list, which had no test set yet
+        st.session_state[key] = made
+    address.put(judge=chosen or made)
 
 
 def _keep_new_test_set() -> None:
-    """Keep the new test set selected until the browser sends it; requests already in flight do not name it."""
-    test_set_id, is_new = st.session_state.get("judge_made", ("", False))
-    if is_new:  # the run that created it
-        st.session_state["judge_made"] = (test_set_id, False)
-    elif address.get("judge"):
-        st.session_state.pop("judge_made", None)
-    elif test_set_id:
-        address.put(judge=test_set_id)
+    """Keep the new test set selected, even if a request that was in flight does not name it."""
+    if _recent_test_set() and not address.get("judge"):
+        address.put(judge=_recent_test_set())
 
 
 def _create_test_set(wb: Workbench) -> None:
@@ -309,7 +316,7 @@ def _create_test_set(wb: Workbench) -> None:
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
     with report_errors(st.toast):
         test_set_id = _create_or_find(wb, title)
-        st.session_state["judge_made"] = (test_set_id, True)
+        st.session_state["judge_made"] = (test_set_id, time.monotonic())
         address.put(judge=test_set_id)
 
 

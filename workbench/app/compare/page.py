@@ -565,6 +565,7 @@ def page() -> None:
     wb = OPENING.workbench
     question, tab = _show_question(), read_inspector_tab()
     if question.strip():
+        st.set_page_config(page_title=f"{shorten(question, MAX_VALUE_CHARS)} · Compare · RAG Workbench")
         st.html('<a class="wb-skip" href="#passages">Skip to results</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = show_strategy_bar(

@@ -77,7 +77,8 @@ def describe_settings(component: object) -> str:
     settings: Mapping[str, object] = {}
     if callable(to_dict):
         left_out = {"callback_manager", "docstore", "doc_ids", "id_func"}
-        settings = cast("Mapping[str, object]", to_dict(exclude=left_out & set(_list_fields(component))))
+        fields: Mapping[str, object] = getattr(type(component), "model_fields", {})
+        settings = cast("Mapping[str, object]", to_dict(exclude=left_out & set(fields)))
     kind = type(component)
     code = ""
     if not kind.__module__.startswith("llama_index."):
@@ -85,10 +86,6 @@ def describe_settings(component: object) -> str:
             code = inspect.getsource(kind)
     described = [kind.__module__, kind.__qualname__, code, settings]
     return json.dumps(described, sort_keys=True, default=lambda value: type(value).__qualname__)
-
-
-def _list_fields(component: object) -> list[str]:
-    return list(getattr(type(component), "model_fields", {}))
 
 
 def _split_name(name: str) -> tuple[str, dict[str, object]]:
@@ -351,9 +348,11 @@ class IndexComponents:
             sent = [cuts[place].node.model_copy(deep=True) for _, places in batch for place in places]
             made = _call(name, component, sent)
             fresh = _share_out(name, batch, sent, made)
-            originals = {key: [cuts[place] for place in places] for key, places in batch}
-            kept = {key: nodes for key, nodes in fresh.items() if _changes(nodes, originals[key])}
-            self._results.keep_component_results(kept)
+            # Results that equal their input are not stored: the component may have swallowed an error.
+            same = {
+                key: [_dump(cuts[place].node, number) for number, place in enumerate(places)] for key, places in batch
+            }
+            self._results.keep_component_results({key: nodes for key, nodes in fresh.items() if nodes != same[key]})
             results |= fresh
         locator = _Locator(document.text)
         return [
@@ -423,12 +422,9 @@ def _make_groups(component: object, whole: Document, cuts: Sequence[_Cut]) -> li
     if _reads_documents(component):
         settings += whole.id_
     every = range(len(cuts))
+    read = [json.dumps([_get_text(cut.node), _clean(cut.node.metadata)], sort_keys=True) for cut in cuts]
     groups = [(place,) for place in every] if _is_by_passage(component) else [tuple(every)] if cuts else []
-    return [(_hash([settings, *(_read_by_component(cuts[place]) for place in group)]), group) for group in groups]
-
-
-def _read_by_component(cut: _Cut) -> str:
-    return json.dumps([_get_text(cut.node), _clean(cut.node.metadata)], sort_keys=True)
+    return [(_hash([settings, *(read[place] for place in group)]), group) for group in groups]
 
 
 def _hash(parts: Sequence[str]) -> bytes:
@@ -463,11 +459,6 @@ def _dump(node: BaseNode, place: int | None) -> JsonValue:
         "metadata": _clean(node.metadata),
         "hidden": list(getattr(node, "excluded_embed_metadata_keys", [])),
     }
-
-
-def _changes(nodes: JsonValue, originals: Sequence[_Cut]) -> bool:
-    """Return whether a result differs from its input; if not, the component may have swallowed an error."""
-    return nodes != [_dump(cut.node, place) for place, cut in enumerate(originals)]
 
 
 def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: _Locator, whole: Document) -> _Cut:

@@ -226,8 +226,6 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     several paths have the same key, keys are relative to the common parent of these paths. A zip archive is read like a
     folder.
     """
-    from workbench.ingestion.readers.formats import discover
-
     keys: dict[Path, str] = {}
     failures: list[IngestFailure] = []
     real: set[Path] = set()
@@ -418,7 +416,7 @@ def _add_metadata(item: IngestItem, folder: Path) -> IngestItem:
     kind = "url" if item.key.startswith("url-content/") else "research"
     metadata: dict[str, Any] = {**item.metadata, "archive": kind}
     dated = _PATH_DATE.search(item.key)
-    if dated and _is_date(dated.group(1)):
+    if dated and _parse_day(dated.group(1)) is not None:
         metadata["date"] = dated.group(1)
     url = item.url
     if kind == "url":
@@ -429,14 +427,6 @@ def _add_metadata(item: IngestItem, folder: Path) -> IngestItem:
             address = None
         url = address.group(1).decode("utf-8", "replace").rstrip(".,;") if address else url
     return replace(item, metadata=metadata, url=url)
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Conversations on disk: TYPE/YYYY-MM-DD/NNN-slug, a folder or a file, each read as one document
@@ -512,10 +502,10 @@ def make_conversation_item(conversation: Conversation, workspace: Path) -> Inges
     if conversation.day:
         metadata["date"] = conversation.day.isoformat()
     files = list_conversation_files(conversation, workspace)
-    name = files[0].name if len(files) == 1 else f"{stem}.md"
+    suffix = files[0].suffix if len(files) == 1 else ".md"
     return IngestItem(
         key=conversation.key,
-        name=name if len(files) == 1 and files[0] == conversation.path else f"{stem}{_item_suffix(files)}",
+        name=conversation.path.name if files == [conversation.path] else f"{stem}{suffix}",
         load=lambda: _read_text(conversation, files),
         path=conversation.key,
         metadata=metadata,
@@ -543,10 +533,6 @@ def _read_text(conversation: Conversation, files: list[Path]) -> bytes:
     if not pieces:
         raise UnreadableDocument(failures[0])
     return "\n\n".join(pieces).encode("utf-8", "replace")
-
-
-def _item_suffix(files: list[Path]) -> str:
-    return files[0].suffix if len(files) == 1 else ".md"
 
 
 def _parse_day(name: str) -> date | None:

@@ -89,7 +89,10 @@ def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tu
     elif path:
         folder = posixpath.dirname(own)
         keys += [_make_key("file", _clean_path(f"{folder}/{bare}")), page_key(f"{folder}/{bare}")]
-        if not bare.lower().endswith(PAGE_SUFFIXES) and not _is_index(own):
+        if (
+            not bare.lower().endswith(PAGE_SUFFIXES)
+            and _strip_suffix(posixpath.basename(own)).casefold() not in _INDEX_NAMES
+        ):
             keys.append(page_key(f"{_page_path(own)}/{bare}"))
     return list(dict.fromkeys(key for key in keys if key)), absolute
 
@@ -154,10 +157,6 @@ def _clean_path(path: str) -> str:
 def _page_path(clean: str) -> str:
     folders, _, name = _fold_title(_strip_suffix(clean)).rpartition("/")
     return folders if name in _INDEX_NAMES else f"{folders}/{name}".lstrip("/")
-
-
-def _is_index(clean: str) -> bool:
-    return _strip_suffix(clean.rpartition("/")[2]).casefold() in _INDEX_NAMES
 
 
 def _strip_suffix(path: str) -> str:
@@ -488,7 +487,8 @@ def write_citations(
     """Extract a document's links and replace the stored ones, in the caller's transaction."""
     addresses = document_keys(document.title, document.path, document.url, document.metadata)
     links = make_citations(document.text, document.path, document.url)
-    mentions = _exclude_own(find_mention_keys(document.text), addresses)
+    own = {key for key, _ in addresses}
+    mentions = [key for key in find_mention_keys(document.text) if key not in own]
     citations.write(connection, document_id, document.source_id, addresses, links, mentions)
 
 
@@ -523,8 +523,3 @@ def make_citations(text: str, path: str | None, url: str | None) -> list[NewCita
             )
         )
     return citations
-
-
-def _exclude_own(mentions: list[str], addresses: list[tuple[str, int]]) -> list[str]:
-    own = {key for key, _ in addresses}
-    return [key for key in mentions if key not in own]

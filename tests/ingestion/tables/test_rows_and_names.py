@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from workbench.ingestion.readers.formats import read_bytes
-from workbench.ingestion.readers.header_rows import clear_data_headers, is_data_row
+from workbench.ingestion.readers.header_rows import is_data_row
 
 LEFT, WIDTH, HEIGHT = 50, 612, 792
 
@@ -73,13 +73,6 @@ def test_a_label_and_amounts_are_a_row_of_data(row: Sequence[str]) -> None:
 )
 def test_years_and_words_name_columns(row: Sequence[str]) -> None:
     assert not is_data_row(row)
-
-
-def test_a_row_of_figures_in_the_place_of_names_becomes_the_first_row() -> None:
-    text = "Dues:\n\n| Net sales | $ 17.6 |\n|---|---|\n| Costs | 9.1 |\n\n| | 2023 |\n|---|---|\n| Wages | 3 |"
-    assert clear_data_headers(text) == (
-        "Dues:\n\n|  |  |\n|---|---|\n| Net sales | $ 17.6 |\n| Costs | 9.1 |\n\n| | 2023 |\n|---|---|\n| Wages | 3 |"
-    )
 
 
 def test_two_tables_below_each_other_have_each_their_own_columns_and_years() -> None:

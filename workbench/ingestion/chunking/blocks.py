@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from workbench.ingestion.chunking.spans import BlockKind, LazySequence, TokenCounter, strip_span
 from workbench.text import sentence_spans
@@ -214,9 +215,14 @@ def _block_atoms(block: Block, ruler: TokenCounter, room: int, whole: int) -> It
     elif block.kind == "table":
         yield from _table_atoms(block, ruler, room)
     elif block.kind == "code":
-        yield from (Atom(*span, ends=span[1] == block.end) for span in _line_spans(ruler, block.start, block.end, room))
+        for line in split_lines(text, block.start, block.end):
+            yield from (
+                Atom(*span, ends=span[1] == block.end) for span in split_to_fit(ruler, line.start, line.end, room)
+            )
     elif block.kind == "list":
-        for start, end in _item_spans(text, block):
+        starts = [line.start for line in split_lines(text, block.start, block.end) if LIST_ITEM.match(line.text)]
+        for start, end in pairwise((*starts, block.end)):  # top-level items and what is nested in them
+            start, end = strip_span(text, start, end)
             if ruler.count(start, end) <= room:
                 yield Atom(start, end, ends=True)
             else:
@@ -240,18 +246,6 @@ def _table_atoms(block: Block, ruler: TokenCounter, room: int) -> Iterator[Atom]
     for line in split_lines(ruler.text, block.body, block.end):
         for start, end in split_to_fit(ruler, line.start, line.end, room):
             yield Atom(start, end, ends=True, metadata=note)
-
-
-def _line_spans(ruler: TokenCounter, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
-    for line in split_lines(ruler.text, start, end):
-        if not line.blank:
-            yield from split_to_fit(ruler, line.start, line.end, room)
-
-
-def _item_spans(text: str, block: Block) -> list[tuple[int, int]]:
-    """Return the spans of a list's top-level items, including nested items."""
-    starts = [line.start for line in split_lines(text, block.start, block.end) if LIST_ITEM.match(line.text)]
-    return [strip_span(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
 
 
 def split_to_fit(ruler: TokenCounter, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:

@@ -38,7 +38,10 @@ def join_headings(
         return list(pieces)
 
     def fits(piece: Piece) -> bool:
-        return _fits_room(task, piece) if most is None else _fits_tokens(task, piece, most)
+        start, end = strip_span(task.text, piece.start, piece.end)
+        if most is None:  # it fits the model together with any header
+            return has_words(task.text, start, end) and len(task.tokens(task.text[start:end])) <= task.room
+        return has_words(task.text, start, end) and task.ruler.count(start, end) <= most
 
     def join(piece: Piece, start: int, end: int) -> list[Piece]:
         made = _join_or_split(task, piece, start, end, fits)
@@ -100,18 +103,6 @@ def _note_table_header(task: CuttingTask, piece: Piece) -> Piece:
     if block.kind != "table" or not block.body <= piece.start < block.end:
         return piece
     return replace(piece, metadata={**piece.metadata, "table_header": strip_span(task.text, block.start, block.body)})
-
-
-def _fits_tokens(task: CuttingTask, piece: Piece, most: int) -> bool:
-    """Return whether a piece has words and at most ``most`` tokens."""
-    start, end = strip_span(task.text, piece.start, piece.end)
-    return has_words(task.text, start, end) and task.ruler.count(start, end) <= most
-
-
-def _fits_room(task: CuttingTask, piece: Piece) -> bool:
-    """Return whether a piece has words and fits the model together with any header."""
-    start, end = strip_span(task.text, piece.start, piece.end)
-    return has_words(task.text, start, end) and len(task.tokens(task.text[start:end])) <= task.room
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +266,7 @@ def _split_recursively(
     def fits(split: Bounds) -> bool:
         return ruler.count(*split) < size or not finer
 
-    for merge, splits in groupby(_split_at_separator(ruler, bounds, separators[index]), key=fits):
+    for merge, splits in groupby(pairwise(_separator_positions(ruler, *bounds, separators[index])), key=fits):
         if merge:
             yield from _merge_splits(ruler, splits, size, overlap)
             continue
@@ -283,12 +274,8 @@ def _split_recursively(
             yield from _split_recursively(ruler, split, finer, size, overlap)
 
 
-def _split_at_separator(ruler: TokenCounter, bounds: Bounds, separator: str) -> Iterator[Bounds]:
-    """Yield consecutive spans, all but the first starting with the separator."""
-    return pairwise(_separator_positions(ruler, *bounds, separator))
-
-
 def _separator_positions(ruler: TokenCounter, start: int, end: int, separator: str) -> Iterator[int]:
+    """Yield the bounds of consecutive parts of a span, all but the first starting with the separator."""
     yield start
     if separator:
         place = ruler.text.find(separator, start, end)

@@ -164,15 +164,11 @@ def write_page(page: UprightPage, lines: Sequence[ReadLine], number: int) -> Pag
     writer = _TextBuilder(page)
     for paragraph in order_paragraphs(lines):
         writer.text += "\n\n" if writer.text else ""
-        if _is_heading(paragraph, usual):
+        lowest = min(line.box[3] - line.box[1] for row in paragraph for line in row)
+        if len(paragraph) <= MAX_HEADING_ROWS and lowest >= HEADING_HEIGHT_RATIO * usual:
             writer.text += "## "
         _write_paragraph(writer, paragraph)
     return PageText(writer.text, ScannedPage(number, mean_confidence(writer.places), tuple(writer.places)))
-
-
-def _is_heading(paragraph: Paragraph, usual: float) -> bool:
-    heights = [line.box[3] - line.box[1] for row in paragraph for line in row]
-    return len(paragraph) <= MAX_HEADING_ROWS and min(heights) >= HEADING_HEIGHT_RATIO * usual
 
 
 def _write_paragraph(writer: _TextBuilder, paragraph: Paragraph) -> None:

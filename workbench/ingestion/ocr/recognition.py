@@ -42,7 +42,8 @@ def detect_lines(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
     looked_at = cv2.resize(colours, size).astype(np.uint8, copy=False)
     found: list[Box] = []
     for top, bottom in _split_bands(size[1]):
-        found = _join_boxes(found, [_shift_down(box, top) for box in _detect_band_lines(engine, looked_at[top:bottom])])
+        boxes = _detect_band_lines(engine, looked_at[top:bottom])
+        found = _join_boxes(found, [(left, up + top, right, down + top) for left, up, right, down in boxes])
     across, down = width / size[0], height / size[1]
     return [(left * across, top * down, right * across, bottom * down) for left, top, right, bottom in found]
 
@@ -75,11 +76,6 @@ def _detect_band_lines(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
     ]
 
 
-def _shift_down(box: Box, rows: int) -> Box:
-    left, top, right, bottom = box
-    return left, top + rows, right, bottom + rows
-
-
 def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
     """Merge the boxes of the next band into those above. A line found in both, whole or cut, becomes one box."""
     joined = list(band)
@@ -89,10 +85,7 @@ def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
         if not same:
             kept.append(box)
             continue
-        boxes = [box, *same]
-        joined = [other for other in joined if other not in same]
-        lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-        joined.append((min(lefts), min(tops), max(rights), max(bottoms)))
+        joined = [*(other for other in joined if other not in same), bounding_box([box, *same])]
     return kept + joined
 
 
@@ -213,7 +206,7 @@ class Recogniser:
             for number, pieces in zip(kept, places, strict=True)
             if found.scores[number] >= MIN_LINE_CONFIDENCE
         )
-        return [line for line in lines if _has_text(line)], lying
+        return [line for line in lines if any(map(str.isalnum, "".join(word.text for word in line.words)))], lying
 
 
 @lru_cache(maxsize=1)
@@ -236,11 +229,6 @@ def _may_be_upside_down(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, floa
     lengths = [right - left for left, _, right, _ in boxes]
     turned = sum(length for length, (way, _) in zip(lengths, ways, strict=False) if way == "180")
     return turned > MIN_TURNED_SHARE * sum(lengths)
-
-
-def _has_text(line: ReadLine) -> bool:
-    """Return whether a line has a letter or digit; shapes and rules are recognised as symbols."""
-    return any(character.isalnum() for word in line.words for character in word.text)
 
 
 def _assemble_words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float]]]]) -> tuple[ReadWord, ...]:

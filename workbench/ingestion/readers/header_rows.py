@@ -18,9 +18,6 @@ FIGURES_CELL = re.compile(  # only figures, signs, footnote marks, and units of 
     r"(?:[$€£¥%()+–—.,-]|(?<![^\W\d_])[\d.,]+|\([a-z]{1,2}\)|(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])|\s)*"
 )
 ANY_YEAR = re.compile(r"(?<![\d,.$€£¥])(?:19|20)\d\d(?![\d,.%])")
-TABLE_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
-CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
-MIN_ALIKE_ROWS = 2  # rows below the first needed to judge a column
 MAX_HEADER_ROWS = 4  # header rows of one table
 
 
@@ -87,53 +84,3 @@ def _fill_gaps(row: Sequence[str]) -> list[str]:
     for name in row[1:]:
         spread.append(name or (spread[-1] if len(spread) > 1 else ""))
     return spread
-
-
-def is_first_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the header row is really the first data row.
-
-    It is if it contains figures or has the form of the rows below. Consecutive years down the first column are labels,
-    and a column of amounts does not have an amount as its name.
-    """
-    names, below = rows[0], rows[1:]
-    if is_data_row(names):
-        return True
-    if below and _is_next_year(names[0], below[0][0]):
-        return any(AMOUNT_MARK.search(name) or is_amount(name) for name in names[1:])
-    columns = zip(names, *below, strict=True)
-    return len(below) >= MIN_ALIKE_ROWS and any(_is_marked(name) and _are_amounts(cells) for name, *cells in columns)
-
-
-def _is_next_year(year: str, other: str) -> bool:
-    both = ANY_YEAR.fullmatch(year.strip()), ANY_YEAR.fullmatch(other.strip())
-    return all(both) and abs(int(year) - int(other)) == 1
-
-
-def _is_marked(cell: str) -> bool:
-    return AMOUNT_MARK.search(cell) is not None and is_amount(cell) and ANY_YEAR.search(cell) is None
-
-
-def _are_amounts(cells: Sequence[str]) -> bool:
-    filled = [cell for cell in cells if cell.strip("-–— ")]
-    return len(filled) >= MIN_ALIKE_ROWS and all(is_amount(cell) for cell in filled)
-
-
-def clear_data_headers(markdown: str) -> str:
-    """Return Markdown in which a table whose header is really a data row gets an empty header."""
-    return "\n\n".join(map(_clear_data_header, markdown.split("\n\n")))
-
-
-def _clear_data_header(markdown: str) -> str:
-    header, rule, *below = [*markdown.split("\n"), ""][: max(2, markdown.count("\n") + 1)]
-    if not header.startswith("|") or not TABLE_RULE.fullmatch(rule):
-        return markdown
-    rows = [_split_cells(line) for line in (header, *below)]
-    if any(len(row) != len(rows[0]) for row in rows):
-        rows = rows[:1]
-    if is_first_row(rows):
-        header, below = "|" + "  |" * len(rows[0]), [header, *below]
-    return "\n".join([header, rule, *below])
-
-
-def _split_cells(line: str) -> list[str]:
-    return [cell.strip() for cell in CELL_SEPARATOR.split(line.strip().removeprefix("|").removesuffix("|"))]

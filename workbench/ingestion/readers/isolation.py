@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
@@ -163,9 +164,12 @@ class ParserProcess:
                 if end.page is not None and end.page not in lost and not is_hopeless(len(lost), end.page):
                     lost.add(end.page)
                     continue
-                pages = None if searched or not _has_pages(name) else self._lost_pages(request, on_page)
+                pages = (
+                    None if searched or PurePath(name).suffix.lower() != ".pdf" else self._lost_pages(request, on_page)
+                )
                 if pages is None:
-                    raise _crash_error(name, end) from None
+                    message = f"Parsing '{name}' crashed the parser ({end.cause}). Re-save or split the file."
+                    raise UnreadableDocument(message) from None
                 searched = True
                 lost.update(pages)
                 continue
@@ -182,7 +186,8 @@ class ParserProcess:
             process.kill()
             process.wait(KILL_TIMEOUT_S)
             if process.stdin is not None:
-                _close_stream(process.stdin)
+                with suppress(OSError):  # unwritten bytes remain in its buffer
+                    process.stdin.close()
 
     def _lost_pages(self, request: ParserRequest, on_page: OnPage | None) -> tuple[int, ...] | None:
         """Return the pages that crash the parser, or None if most of them do."""
@@ -266,15 +271,6 @@ class ParserProcess:
         return ParserCrashed(signal.Signals(-code).name if code < 0 else f"code {code}", page)
 
 
-def _has_pages(name: str) -> bool:
-    """Return whether a format has pages that can be tried separately."""
-    return PurePath(name).suffix.lower() == ".pdf"
-
-
-def _crash_error(name: str, end: ParserCrashed) -> UnreadableDocument:
-    return UnreadableDocument(f"Parsing '{name}' crashed the parser ({end.cause}). Re-save or split the file.")
-
-
 def _receive_frames(stream: IO[bytes], frames: _Frames) -> None:
     """Put each frame on the queue, then None."""
     with stream:
@@ -284,10 +280,3 @@ def _receive_frames(stream: IO[bytes], frames: _Frames) -> None:
             except (EOFError, OSError, pickle.UnpicklingError):
                 frames.put(None)
                 return
-
-
-def _close_stream(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except OSError:  # unwritten bytes remain in its buffer
-        return

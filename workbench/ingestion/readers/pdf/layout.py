@@ -19,7 +19,6 @@ from workbench.ingestion.ocr.images import Box
 from workbench.ingestion.ocr.page_text import mean_confidence, order_paragraphs
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
 from workbench.ingestion.readers.grid import format_cell, format_markdown_table
-from workbench.ingestion.readers.header_rows import clear_data_headers
 from workbench.ingestion.readers.pdf.tables import (
     PageBlock,
     contains_all_words,
@@ -141,13 +140,12 @@ class PageTexts:
 def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> PageTexts:
     """Return the texts of a page that liteparse has parsed with its blocks.
 
-    Lines cut into cells are restored, tables of figures are rebuilt, and a header that is a data row becomes the first
-    row.
+    Lines cut into cells are restored, and tables of figures are rebuilt.
     """
     texts = page.markdown.split("\n\n")
     rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
     rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page), *_list_free_texts(page)]
-    return PageTexts(page.page_num, tuple(map(clear_data_headers, rebuilt)), tuple(_find_margin_lines(page, texts)))
+    return PageTexts(page.page_num, tuple(rebuilt), tuple(_find_margin_lines(page, texts)))
 
 
 # --- Superscripts, which the parser joins to their word ---

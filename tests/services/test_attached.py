@@ -340,6 +340,16 @@ def test_a_table_in_our_own_database_needs_no_address(animals: Workbench) -> Non
     assert animals.search(QUESTION, "rerank@ours", 1).results[0].text == OWLS
 
 
+def test_a_row_of_its_own_is_found_although_there_are_conversations(
+    animals: Workbench, langchain: str, folder: Callable[..., Path]
+) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    animals.workspaces.embed(folder({"plan/2025-01-02/001-idea/talk.md": "We plan a bridge."}))
+
+    assert animals.search(BATS, "hybrid@theirs", 1).results[0].text == BATS
+    assert animals.compare(BATS, ["keyword@theirs"]).strategies["keyword@theirs"].results[0].text == BATS
+
+
 def test_the_password_is_neither_shown_nor_exported(animals: Workbench, langchain: str, tmp_path: Path) -> None:
     url = make_conninfo(langchain, password="correct-horse")
     index = animals.indexes.attach("theirs", url, "langchain_pg_embedding", model="hash")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -27,7 +27,7 @@ from workbench.services.corpus import Corpus, import_framework, retry_on_primary
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents
-from workbench.types import Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value
+from workbench.types import Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,7 @@ class Requests:
         if chosen.is_attached:  # another process may have synced it
             remembered, chosen = False, self._corpus.index(index)
             check_index(strategy, chosen)
+            scope = _include_table(scope, chosen)
         return Request(
             strategy=strategy,
             store=self._corpus.store(chosen),
@@ -166,14 +167,13 @@ class Requests:
 
     def usable(self) -> dict[str, str]:
         """Return every strategy with its missing settings, or "" if it is usable."""
-        return {name: self._describe_missing_settings(name) for name in STRATEGIES}
-
-    def _describe_missing_settings(self, strategy: str) -> str:
-        try:
-            self.check_usable(strategy)
-        except ConfigurationError as error:
-            return str(error)
-        return ""
+        missing = dict.fromkeys(STRATEGIES, "")
+        for name in missing:
+            try:
+                self.check_usable(name)
+            except ConfigurationError as error:
+                missing[name] = str(error)
+        return missing
 
     def _resolve_promotion(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
         """Return strategy, index and parameters: the given ones, else those promoted for the scope."""
@@ -205,6 +205,13 @@ class Requests:
             return UnavailableEncoder(index.embedding_model, str(error))
 
 
+def _include_table(scope: ResolvedScope, index: Index) -> ResolvedScope:
+    """Return the scope of the whole corpus with the source of an attached table's rows, which no other index has."""
+    if not scope.is_whole_corpus or scope.source_ids is None or index.attachment is None:
+        return scope
+    return replace(scope, source_ids=(*scope.source_ids, as_text(index.attachment["source"])), notes=())
+
+
 def _reranker(parameters: Mapping[str, ParameterValue]) -> str:
     """Return the reranker named in a strategy's parameters; "" for the configured one."""
     return str(dict(parameters).get(RERANKER.name, ""))
@@ -233,16 +240,9 @@ class SearchService:
         retry_on_primary(self._corpus, self._corpus.warm)
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK, encodings: dict[str, Encoding] | None = None) -> SearchResult:
-        """Return the best passages for a query, best first, with scores in 0..1.
+        """Return the best passages for a query, best first, with scores in 0..1; see ``Workbench.search``.
 
-        Args:
-            query: The question.
-            ask: How to search.
-            encodings: Encodings of the question by model, shared by several searches.
-
-        Raises:
-            InvalidInput: An empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
-            ScopeError: The scope has an unknown name.
+        ``encodings`` are encodings of the question by model, shared by several searches.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -256,10 +256,10 @@ class SearchService:
         ask: Ask = DEFAULT_ASK,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Comparison:
-        """Search with several strategies; ``parameters`` are by strategy name.
+        """Search with several strategies; see ``Workbench.compare``.
 
-        "strategy@index" selects an index. Agreement is measured by passage, or by document if the indexes differ. If
-        one strategy fails, the comparison fails. Raises what ``search`` raises.
+        Agreement is measured by passage, or by document if the indexes differ. If one strategy fails, the comparison
+        fails.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -386,7 +386,8 @@ class DocumentSearch:
         matches: dict[str, list[Passage]] = {}
         copies: dict[str, Copy] = {}  # of the best passage of a better document, by document
         while True:
-            result = self._search.search(query, _round(ask, scope, [*matches, *copies]))
+            others = replace(scope, without_documents=(*matches, *copies))  # so that a long one cannot crowd out others
+            result = self._search.search(query, replace(ask, scope=others, limit=PASSAGES_PER_ROUND))
             rounds.append(result)
             for passage in result:
                 if passage.document_id in copies:
@@ -424,8 +425,3 @@ class DocumentSearch:
                 )
             )
         return tuple(documents)
-
-
-def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
-    """Return search options that exclude the documents found so far, so that a long one cannot crowd out others."""
-    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_PER_ROUND)

@@ -260,21 +260,24 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
     """Show the test set with its progress and questions, or the form that creates one."""
     value = address.get("judge")
     # without counts: Streamlit identifies options by label, so labels must not change between clicks
-    titles = {"": "Off"} | {key: info.label for key, info in sets.items()}
-    if value not in titles:
+    titles = {key: info.label for key, info in sets.items()}
+    if value and value not in titles:
         titles[value] = "Deleted test set"
-    if len(titles) > 1:
+    if titles:
         key = f"judge_set_{value}"  # one per value: a closing list may otherwise send the former value
         st.selectbox(
             "Test set",
             list(titles),
-            list(titles).index(value),
+            list(titles).index(value) if value else None,
+            placeholder="Choose a test set",
             format_func=make_label_function(titles),
             key=key,
             on_change=_choose_test_set,
             args=(key,),
             help="Stores your judgments with the question. Evaluate uses them to score strategies.",
         )
+    if value:
+        st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
     if judging is not None:
         _show_progress(judging)
         return
@@ -289,7 +292,7 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
         st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
 
 
-NEW_SET_S = 5.0  # seconds in which requests that were in flight may still turn a new test set off
+NEW_SET_S = 30.0  # seconds in which requests that were in flight may still lack a new test set
 
 
 def _recent_test_set() -> str:
@@ -299,10 +302,15 @@ def _recent_test_set() -> str:
 
 
 def _choose_test_set(key: str) -> None:
-    made, chosen = _recent_test_set(), st.session_state[key]
-    if made and not chosen:  # sent by the closing list, which had no test set yet
-        st.session_state[key] = made
-    address.put(judge=chosen or made)
+    """Judge for the chosen test set; a closing list may send no choice, which changes nothing."""
+    if st.session_state[key]:
+        st.session_state.pop("judge_made", None)
+        address.put(judge=st.session_state[key])
+
+
+def _stop_judging() -> None:
+    st.session_state.pop("judge_made", None)
+    address.put(judge=None)
 
 
 def _keep_new_test_set() -> None:

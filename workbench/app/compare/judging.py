@@ -205,11 +205,17 @@ def _show_saved(wb: Workbench, question: str) -> None:
             "Remove from saved" if is_saved else "Save this comparison",
             key="save_comparison",
             icon=":material/bookmark_remove:" if is_saved else ":material/bookmark_add:",
-            on_click=wb.history.save,
-            args=([shown],),
-            kwargs={"saved": not is_saved},
+            on_click=_save_comparison,
+            args=(wb, question, shown, not is_saved),
         )
     _show_list(question, saved, "Save a comparison to find it here.", place=shown)
+
+
+def _save_comparison(wb: Workbench, question: str, shown: str, saved: bool) -> None:
+    """Save a comparison or remove it; one whose search is not complete is not in the history yet."""
+    with report_errors(st.toast):
+        wb.history.add(question, shown)
+        wb.history.save([shown], saved=saved)
 
 
 def _show_list(

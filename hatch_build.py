@@ -52,6 +52,7 @@ WEIGHTS_FOLDER = "workbench/models/weights"
 
 
 _PICTURE = re.compile(r'<picture>.*?<img alt="(.*?)" src="(.*?)">.*?</picture>\n*', re.DOTALL)
+_FILE_IMAGE = re.compile(r"!\[([^\]]*)\]\((?!\w+:)([^)]*)\)\n*")
 _FILE_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)]*)\)")
 
 
@@ -70,9 +71,9 @@ def readme_for_index(text: str, repository: str, version: str) -> str:
     """Return the README with absolute addresses, or without pictures and links to files if there is no repository."""
     base = repository.rstrip("/")
     if not base:
-        return _FILE_LINK.sub(r"\1", _PICTURE.sub("", text))
+        return _FILE_LINK.sub(r"\1", _FILE_IMAGE.sub("", _PICTURE.sub("", text)))
     text = _FILE_LINK.sub(rf"[\1]({base}/blob/v{version}/\2)", text)
-    return _PICTURE.sub(rf"![\1]({base}/raw/v{version}/\2)\n\n", text)
+    return _FILE_IMAGE.sub(rf"![\1]({base}/raw/v{version}/\2)\n\n", _PICTURE.sub(r"![\1](\2)\n\n", text))
 
 
 class WeightsHook(BuildHookInterface[Any]):

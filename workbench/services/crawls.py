@@ -433,7 +433,7 @@ class CrawlService:
             NotFound: No such crawl.
             Conflict: It is running, or no page failed.
         """
-        return self._revisit(job_id, self.table.retry_failed, "failed pages to retry")
+        return self._revisit(job_id, self.table.retry_failed, "has no failed pages to retry")
 
     def accept_removals(self, job_id: str) -> CrawlJob:
         """Revisit the pages with held removals, and remove the documents of those still gone or forbidden.
@@ -442,14 +442,14 @@ class CrawlService:
             NotFound: No such crawl.
             Conflict: It is running, or has no held removals.
         """
-        return self._revisit(job_id, self.table.accept_held, "held removals to accept")
+        return self._revisit(job_id, self.table.accept_held, "has no held removals to accept")
 
-    def _revisit(self, job_id: str, queue: Callable[[str], int], pages: str) -> CrawlJob:
+    def _revisit(self, job_id: str, queue: Callable[[str], int], refusal: str) -> CrawlJob:
         job = self._crawl_job(job_id)
         if not job.is_finished:
             raise Conflict(f"Crawl {job_id} is {job.status}; wait until it ends, or cancel it.")
         if not queue(job_id):
-            raise Conflict(f"Crawl {job_id} has no {pages}.")
+            raise Conflict(f"Crawl {job_id} {refusal}.")
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 

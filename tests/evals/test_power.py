@@ -121,14 +121,18 @@ def test_a_difference_is_decided_or_needs_a_number_of_further_questions() -> Non
 
 
 def test_weaknesses_name_repeated_questions_and_questions_with_the_words_of_their_passage() -> None:
-    texts = ["Which  archive keeps the red lantern?", "which archive keeps the red lantern", "Who guards it?"]
+    texts = [
+        "Which  northern archive keeps the red lantern?",
+        "which northern archive keeps the red lantern",
+        "Who guards it?",
+    ]
     questions = tuple(Question(f"q{n}", text) for n, text in enumerate(texts))
     judged = tuple(Judgment(question.id, "d", 1) for question in questions)
     test_set = TestSet("Sets", questions, judged)
     found = describe_weaknesses(test_set, {}, "ndcg@10")
     assert (
         "1 question repeats an earlier one, so their answers count more than once; the first: "
-        "'Which  archive keeps the red lantern?'." in found
+        "'Which  northern archive keeps the red lantern?'." in found
     )
     answer = ["Ships sail at noon. The northern archive keeps the red lantern. A dog barks."]
     [sentence] = describe_wording(test_set, dict.fromkeys(["q0", "q1", "q2"], answer))

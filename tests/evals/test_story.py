@@ -39,7 +39,7 @@ def won(one: Experiment, results: list[CellResult]) -> Winner:
 
 
 def questions(count: int, origin: str = "person", relevant: int = 2) -> TestSet:
-    asked = tuple(Question(f"q{n}", "?", origin=origin) for n in range(count))
+    asked = tuple(Question(f"q{n}", f"{n}?", origin=origin) for n in range(count))
     judged = tuple(Judgment(question.id, f"d{place}") for question in asked for place in range(relevant))
     return TestSet("set", asked, judged)
 

@@ -104,15 +104,7 @@ def held(
     """A lease whose worker may be wanted elsewhere."""
     jobs, wanted = wb.jobs.table, is_wanted_elsewhere
     embedding = EmbeddingLease(jobs.embedding, job_id, name, invite=lambda: None, is_wanted_elsewhere=wanted)
-    return PartsLease(
-        jobs.parts,
-        job_id,
-        name,
-        leads=leads,
-        invite=lambda: None,
-        is_wanted_elsewhere=wanted,
-        embedding=embedding,
-    )
+    return PartsLease(jobs.parts, leads, embedding)
 
 
 def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: Workbench, job_id: str) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from mcp_app.server import create_server
-from mcp_app.tool import PLAIN_FAMILY as FAMILY
 from mcp_app.tool import Call, Tool, make_schema
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
@@ -24,7 +23,7 @@ class Endless:
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()
-        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY, make_schema())
+        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, make_schema())
 
     def run(self, call: Call) -> dict[str, Any]:
         self.began.set()
@@ -104,7 +103,7 @@ def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> N
         raise ZeroDivisionError(str(call.wb))
 
     server = create_server(wb, toolsets=["all"])
-    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, make_schema())
+    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, make_schema())
     found = Agent(server).failure("broken")
     assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"
     assert "Traceback" not in str(found)

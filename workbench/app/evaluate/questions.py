@@ -52,7 +52,8 @@ def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequ
 
 
 def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, binary: bool) -> None:
-    st.html(f"<h3>{render_mark(cell.cell.strategy)} {letter} {escape(format_run_title(cell))}</h3>")
+    title = escape(format_run_title(cell))
+    st.html(f'<h3 style="font-size:15px;margin:0">{render_mark(cell.cell.strategy)} {letter} {title}</h3>')
     hits: list[dict[str, Any]] = column["hits"]
     rows = [
         {

@@ -213,7 +213,7 @@ def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, fill
         ".map((pill) => pill.offsetTop)).size === 1"
     )
     goto(f"/?judge={made.id}")  # without a question, no board shows the test set
-    expect(page.locator(".st-key-pane_queue")).to_contain_text(made.title)
+    expect(page.get_by_role("combobox", name="Test set")).to_have_value(made.title)
 
 
 def test_the_board_has_no_serious_fault_on_a_phone_while_one_judges(goto, filled):

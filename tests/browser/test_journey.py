@@ -57,8 +57,8 @@ def _make_test_set(page: Page) -> None:
 
 def _judge(page: Page, question: str, title: str) -> int:
     """Ask, then press a key on each of the first hits of the second column; returns the number of judged hits."""
-    page.get_by_label("Question").fill(question)
-    page.get_by_label("Question").press("Enter")
+    page.get_by_label("Question", exact=True).fill(question)
+    page.get_by_label("Question", exact=True).press("Enter")
     expect(page.locator("ol.column").nth(1).locator(".card").first).to_contain_text(title)
     cards = page.locator("ol.column").nth(1).locator(".card")
     count = min(HITS, cards.count())

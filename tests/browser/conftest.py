@@ -167,6 +167,7 @@ def _cleared_for_another_try(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     workbench = request.getfixturevalue("filled")
+    _empty_tray(workbench)
     before = _made(workbench)
     request.node.stash[_FAILED] = False
     yield
@@ -175,6 +176,16 @@ def _cleared_for_another_try(request: pytest.FixtureRequest) -> Iterator[None]:
             if key not in before:
                 with suppress(WorkbenchError):
                     delete(key[1])
+
+
+def _empty_tray(workbench: Workbench) -> None:
+    """Cancel and dismiss the jobs that an earlier test left, so that a tray contains only the jobs of its test."""
+    for job in workbench.jobs.in_view():
+        if not job.is_finished:
+            with suppress(WorkbenchError):
+                workbench.jobs.cancel(job.id)
+                workbench.jobs.wait(job.id, timeout=60)
+        workbench.jobs.put_away(job.id)
 
 
 def _made(workbench: Workbench) -> dict[tuple[str, str], Callable[[str], object]]:

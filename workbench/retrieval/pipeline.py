@@ -190,6 +190,7 @@ def run_search(query: Query) -> SearchResult:
     with measure(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
         result = _search(query)
         search.add_attributes(results=len(result), notes=len(result.degraded))
+        search.add_retrieval(query.text, ((p.passage_id, p.score, p.text) for p in result.results))
         return result
 
 

@@ -118,6 +118,7 @@ LLM = "llm"
 LEARNED = "learned"
 NOVELTY = "novelty"
 OWN = "own"
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 
 
 ParameterValue: TypeAlias = bool | int | float | str

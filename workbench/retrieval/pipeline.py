@@ -24,7 +24,6 @@ from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
 from workbench.retrieval.nodes import CopyFolder, node_hit, node_passage, replace_hits, to_passages
-from workbench.retrieval.own import FAULT_END
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -33,7 +32,7 @@ from workbench.retrieval.stages.stage import RETRIEVED_STEP, Checkpoint, FinalOr
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE, load_retrievers, load_stages
 from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import TOTAL, SearchResult, TimedStep
+from workbench.types import FAULT_END, TOTAL, SearchResult, TimedStep
 
 # Engine of a strategy
 

@@ -27,7 +27,9 @@ EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the b
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
+        "test_set",
+        metavar="DATASET",
+        help="folder (BEIR, Hugging Face, or questions.jsonl), stored test set, hf:NAME, ir_datasets:NAME, 'sample'",
     )
     parser.add_argument(
         "--strategies",

@@ -642,10 +642,16 @@ class TestSets(TestSetStore):
         return load_named_test_set(self._wb, key, scope)
 
     def from_folder(self, folder: str | Path, title: str | None = None) -> TestSetInfo:
-        """Store the test set, with its corpus, from a folder in BEIR format or with questions.jsonl.
+        """Store the test set, with its corpus, from a folder or a data set.
+
+        Args:
+            folder: A folder in BEIR format, with questions.jsonl or of a Hugging Face data set; ``hf:OWNER/NAME`` in
+                the cache of Hugging Face; ``ir_datasets:NAME``; or "sample". Nothing is downloaded.
+            title: Title of the test set; its name if None.
 
         Raises:
-            InvalidInput: The folder is unreadable.
+            InvalidInput: It is unreadable or not on this machine.
+            ConfigurationError: The package ir_datasets is not installed.
         """
         return self.add(load_test_set(folder), title)
 

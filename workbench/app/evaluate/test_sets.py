@@ -56,8 +56,9 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
                     st.rerun()
         with folder:
             st.caption(
-                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
-                "your documents."
+                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Data sets of Hugging Face "
+                "(a folder, or hf:OWNER/NAME) and ir_datasets:NAME are also read, if they are on this machine. The "
+                "corpus is kept separate from your documents."
             )
             upload = st.file_uploader("Zip archive of the folder", type="zip", key="new_zip")
             path = st.text_input("Or path on this machine", key="new_path")

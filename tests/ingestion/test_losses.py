@@ -204,6 +204,20 @@ def test_a_stray_cell_at_the_end_of_a_sheet_is_read_at_once() -> None:
     assert "| V-8 | D4 |" in text and text.endswith("stray")
 
 
+def test_headers_and_footers_of_sheets_are_read_once_without_page_numbers() -> None:
+    book = openpyxl.Workbook()
+    for title in ("One", "Two"):
+        sheet = book.create_sheet(title)
+        sheet["A1"] = f"Stock {title}"
+        sheet.oddHeader.left.text, sheet.oddHeader.right.text = '&"Arial,Bold"&14Stock R&&D of the pier', "&D &T"
+        sheet.oddFooter.center.text, sheet.oddFooter.right.text = "Page &P of &N", "Owner: Mia Holm"
+    target = io.BytesIO()
+    book.save(target)
+    document = read_bytes(target.getvalue(), "a.xlsx")
+    texts = ["## One", "Stock One", "Stock R&D of the pier", "Owner: Mia Holm", "## Two", "Stock Two"]
+    assert document.text.split("\n\n") == texts and "left_out" not in document.metadata
+
+
 def test_a_formula_without_a_stored_value_is_shown_and_counted() -> None:
     document = read(edited(make_book(("Crew", "Cost"), ("Day", 4), ("All", "=SUM(B2:B2)"))), "f.xlsx")
     assert "| All | =SUM(B2:B2) |" in document.text

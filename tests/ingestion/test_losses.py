@@ -447,6 +447,8 @@ def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:
         ("D:20300305120000Z", "2030-03-05"), ("Tue, 05 Mar 2030 10:00:00 +0000", "2030-03-05"),
         ("March 5th, 2030", "2030-03-05"), ("5. März 2030", "2030-03-05"), ("25/03/2030", "2030-03-25"),
         ("03/25/2030", "2030-03-25"), ("05/03/2030", "None"), ("31.02.2030", "None"), ("v1.2.2030", "None"),
+        ("2030年3月5日", "2030-03-05"), ("2030-W10-2", "2030-03-05"), ("March 2030", "2030-03-01"),
+        ("2030-03", "2030-03-01"), ("2030", "2030-01-01"), ("1234", "None"), ("Meeting 2030", "None"),
     ],
 )  # fmt: skip
 def test_written_dates(written: str, expected: str) -> None:
@@ -457,6 +459,35 @@ def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({"created": "2029-01-01", "pubDate": "05.03.2030"})) == "2030-03-05"
     assert str(document_date({"pubDate": "2030-03-05", "updated": "2031/01/02"})) == "2031-01-02"
     assert str(document_date({"updated": "2031-01-02", "Date": "2028-08-08"})) == "2028-08-08"
+    assert str(document_date({"revision_date": "2030-03-05", "created_on": "2029-01-01"})) == "2030-03-05"
+    assert str(document_date({"date": "5/3/2030", "last_modified_at": "2030-06-07"})) == "2030-06-07"
+    assert str(document_date({"last_update": {"date": "2030-03-05", "author": "Bo"}})) == "2030-03-05"
+    assert str(document_date({"date": {"created": "2030-03-05", "updated": "2031-01-01"}})) == "2031-01-01"
+    assert str(document_date({"date": 1900000000})) == str(document_date({"date": "1900000000000"})) == "2030-03-17"
+    assert str(document_date({"release": "2.0"}, "minutes-2030-03-05.md")) == "2030-03-05"
+    assert str(document_date({"created": "2029-01-01"}, "20300305_minutes.md")) == "2029-01-01"
+    assert document_date({}, "part-12030030512.md") is None and document_date({}, "20301399.md") is None
+
+
+def test_dates_of_pages_and_records_are_read() -> None:
+    page = "<html><head>{}</head><body><p>Kelp grows on the pier.</p>{}</body></html>"
+    linked = '<script type="application/ld+json">{"datePublished": "2030-03-05", "dateModified": "2030-05-06"}</script>'
+    header = '<meta http-equiv="Last-Modified" content="Tue, 05 Mar 2030 10:00:00 GMT">'
+    time = '<time datetime="2030-03-05">5 March</time>'
+    pages = [
+        page.format(linked, ""),
+        page.format(header, ""),
+        page.format("", time),
+        page.format("", time + "<time>1</time>"),
+    ]
+    dates = [str(document_date(read(text, "a.html").metadata)) for text in pages]
+    assert dates == ["2030-05-06", "2030-03-05", "2030-03-05", "2030-03-05"]
+    assert document_date(read(page.format("", time + time.replace("05", "06")), "a.html").metadata) is None
+    assert (
+        str(document_date(read('{"text": "Kelp", "updated": "2030-03-05T10:00:00Z"}', "a.json").metadata))
+        == "2030-03-05"
+    )
+    assert read("---\ntitle: Z\ndate: 0000-00-00\npublished: 2030-03-05\n---\nBody", "z.md").text == "Body"
 
 
 def test_the_report_adds_up_what_was_left_out_of_several_documents() -> None:

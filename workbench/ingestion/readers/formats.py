@@ -212,7 +212,12 @@ def suggest_remedies(suffixes: Iterable[str]) -> str:
     known = sorted({suffix for suffix in suffixes if suffix not in READERS_BY_SUFFIX})
     saved = [f"{suffix} as {SAVED_AS[suffix]}" for suffix in known if suffix in SAVED_AS]
     has_images = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS for suffix in known)
-    return " ".join(filter(None, (f"Save {', '.join(saved)}." if saved else "", INSTALL_ADVICE if has_images else "")))
+    sentences = (
+        f"Save {', '.join(saved)}." if saved else "",
+        "To read an archive, ingest it by itself." if ".zip" in known else "",
+        INSTALL_ADVICE if has_images else "",
+    )
+    return " ".join(filter(None, sentences))
 
 
 def is_prose(name: str) -> bool:

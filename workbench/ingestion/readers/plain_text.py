@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.metadata import find_dates
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
 from workbench.ingestion.readers.html import convert_fragment
@@ -37,7 +38,7 @@ def read_json(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(
             f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
         ) from error
-    return Draft(flatten_json(value), _find_title(value))
+    return Draft(flatten_json(value), _find_title(value), find_dates(value) if isinstance(value, dict) else {})
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
@@ -224,9 +225,10 @@ def _read_entry(key: str, lines: list[str]) -> object:
     try:
         loaded = yaml.load("\n".join(lines), Loader=_make_loader())
         return loaded[key] if isinstance(loaded, dict) and key in loaded else None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]]).strip()
-        if ": " not in words and words[:1] not in UNQUOTED_SIGNS:
+        is_date = isinstance(error, ValueError)  # such as 0000-00-00
+        if not is_date and ": " not in words and words[:1] not in UNQUOTED_SIGNS:
             raise
         return words.strip("\"'")
 

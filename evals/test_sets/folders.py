@@ -27,6 +27,7 @@ from workbench.types import JsonObject, JsonValue
 
 
 _Value = TypeVar("_Value")
+UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
@@ -42,7 +43,7 @@ def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], prob
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         try:
             if line.strip():
-                values.append(parse(number, _parse_row(path, number, line)))
+                values.append(parse(number, _parse_row(path, number, check_line(path, number, line))))
         except InvalidInput as error:
             broken.append(str(error))
     if broken and not values:
@@ -62,13 +63,20 @@ def _parse_row(path: Path, number: int, line: str) -> JsonObject:
 
 
 def read_text(path: Path) -> str:
-    """Return a test set's file as text. Raises InvalidInput if it is missing or not UTF-8."""
+    """Return a test set's file as text; see ``check_line`` for bytes that are not UTF-8. Raises InvalidInput."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
         raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path.name} is not UTF-8 text ({error}); convert the file.") from None
+    except OSError as error:
+        raise InvalidInput(f"Failed to open {path.name} ({error.strerror}); check its permissions.") from None
+
+
+def check_line(path: Path, number: int, line: str) -> str:
+    """Return a line of ``read_text``. Raises InvalidInput if it is not UTF-8."""
+    if UNDECODABLE.search(line):
+        raise InvalidInput(f"{path.name}, line {number} is not UTF-8 text; convert the line.")
+    return line
 
 
 def read_id(path: Path, number: int, row: JsonObject) -> str:
@@ -300,6 +308,7 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         if not any(cells):
             continue
         try:
+            check_line(path, number, line)
             question_id, document, grade = cells
             judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
         except InvalidInput as error:

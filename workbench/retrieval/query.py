@@ -236,7 +236,7 @@ class Query(QueryBundle):
         corrects_typos: bool = False,
     ) -> None:
         """``corrects_typos`` is False for a text written by a model."""
-        super().__init__(query_str=text)
+        super().__init__(query_str=normalise(text) or text)
         self.request = request
         self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
         self.names: QuestionNames | None = None
@@ -286,7 +286,7 @@ class Query(QueryBundle):
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED):
-                encoded = self.request.encoder.encode_query(normalise(self.text) or self.text)
+                encoded = self.request.encoder.encode_query(self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
             self.encodings[self._model] = known
         elif not self._is_charged and known.milliseconds:

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.measures.metrics import metric_title
 from workbench.errors import InvalidInput
 from workbench.types import Value
 
@@ -95,11 +96,20 @@ def describe_difference(difference: Difference) -> str:
         but = "but" if difference.p < SIGNIFICANCE_LEVEL and not difference.significant else "and"
         corrected = format_p(difference.p_corrected)
         values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
-    if difference.significant:
-        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {values}"
-    if difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses):
-        return f"{counts}, {values}: too few questions to be sure"
-    return f"no clear difference: {counts}, {values}"
+    verdict = "better" if difference.difference > 0 else "worse"
+    if not difference.significant:
+        is_rare = difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses)
+        verdict = "too few questions to be sure" if is_rare else "no clear difference"
+    return f"{verdict}: {counts}, {values}"
+
+
+def explain_difference(difference: Difference) -> str:
+    """Return a sentence on why a difference is or is not clear, and how many more questions would decide it."""
+    sentence = describe_difference(difference)
+    if not (difference.significant or difference.is_tie):
+        more = difference.more_questions
+        sentence += "; the means are equal" if more is None else f"; {format_more(more)} would decide it"
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def describe_decision(difference: Difference) -> str:
@@ -290,6 +300,7 @@ def measure_power(
     values: Mapping[str, Mapping[str, float]],
     questions: int | None = None,
     wanted: float | None = None,
+    comparisons: int | None = None,
 ) -> Power:
     """Return what a test set can show, from the paired differences of strategies that were measured on it.
 
@@ -298,6 +309,7 @@ def measure_power(
         values: {name: {question id: value}} of two or more strategies, on the test set or a part of it (a pilot).
         questions: Number of questions of the test set; those of ``values`` if None.
         wanted: Also return the number of questions that this difference needs.
+        comparisons: Number of comparisons to correct for; the pairs of ``values`` if None.
 
     Raises:
         InvalidInput: Fewer than two strategies or questions, or a wanted difference of 0 or less.
@@ -311,16 +323,17 @@ def measure_power(
     deviation = float(np.sqrt(rows.var(axis=1, ddof=1).mean()))
     differing = float((np.abs(rows) > EQUALITY_TOLERANCE).mean())
     total = pilot if questions is None else questions
+    comparisons = comparisons or len(pairs)
     return Power(
         metric=metric,
         questions=total,
         pilot=pilot,
-        comparisons=len(pairs),
+        comparisons=comparisons,
         deviation=round(deviation, 6),
         differing=round(differing, 6),
-        smallest=find_smallest_difference(deviation, total, differing, len(pairs)),
+        smallest=find_smallest_difference(deviation, total, differing, comparisons),
         wanted=wanted,
-        needed=None if wanted is None else count_questions_needed(deviation, wanted, differing, len(pairs)),
+        needed=None if wanted is None else count_questions_needed(deviation, wanted, differing, comparisons),
     )
 
 
@@ -389,7 +402,7 @@ def describe_power(power: Power) -> list[str]:
     if power.smallest is None:
         sentences = [f"{asked} are too few to show any difference{source}{corrected}."]
     else:
-        shown = f"a difference of {power.smallest:.3f} {power.metric} or more"
+        shown = f"a difference of {power.smallest:.3f} {metric_title(power.metric)} or more"
         sentences = [f"{asked} can show {shown}, with a power of {POWER:.0%}{source}{corrected}."]
     if power.needed is not None and power.wanted is not None:
         more = power.needed - power.questions

@@ -509,16 +509,7 @@ def _show_inspector_buttons(tab: str) -> None:
 def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, strategies: tuple[str, ...]) -> None:
     """Show the tabs of the inspector and the content of the open one."""
     with st.container(key="inspector_head", horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
-        show_value("inspector_tab", tab)
-        st.segmented_control(
-            "Inspector",
-            list(INSPECTOR_TITLES),
-            key="inspector_tab",
-            format_func=INSPECTOR_TITLES.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-            on_change=lambda: address.put(look=st.session_state["inspector_tab"]),
-        )
+        choose_in_url("Inspector", INSPECTOR_TITLES, "look", "inspector_tab", current=tab)
         st.button("Close", key="inspector_close", type="tertiary", on_click=close_inspector, help="Esc")
     comparison = shown.explaining.comparison if shown else None
     if tab == "settings":
@@ -544,18 +535,8 @@ def _show_pane_choice(tab: str) -> None:
     """Show the panes as tabs, which the style sheet hides on wide screens, and hide the other panes on narrow ones."""
     named = address.get("pane")
     pane = named if named in PANE_TITLES else "inspector" if tab else "results"
-    show_value("pane", pane)
     with st.container(key="pane_choice"):
-        st.segmented_control(
-            "Pane",
-            list(PANE_TITLES),
-            key="pane",
-            format_func=PANE_TITLES.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-            width="stretch",
-            on_change=lambda: address.put(pane=st.session_state["pane"]),
-        )
+        choose_in_url("Pane", PANE_TITLES, "pane", "pane", current=pane, width="stretch")
     others = ", ".join(f".st-key-panes > :has(> .st-key-pane_{name})" for name in PANE_TITLES if name != pane)
     st.html(f"<style>@media (max-width: 1099.9px), (max-height: 599.9px) {{ {others} {{ display: none; }} }}</style>")
 

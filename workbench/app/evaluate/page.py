@@ -21,7 +21,7 @@ from evals.experiments.leaderboard import (
 )
 from evals.experiments.runs import Cell, default_strategies, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
-from evals.measures.significance import describe_difference
+from evals.measures.significance import explain_difference
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import show_experiment
@@ -148,8 +148,8 @@ def _verdict_cell(pair: Pair) -> dict[str, str]:
     if difference is None:
         return {"state": "waiting", "text": "not comparable"}
     if not difference.significant:
-        return {"state": "same", "text": describe_difference(difference)}
-    return {"state": "done" if difference.difference > 0 else "failed", "text": describe_difference(difference)}
+        return {"state": "same", "text": explain_difference(difference)}
+    return {"state": "done" if difference.difference > 0 else "failed", "text": explain_difference(difference)}
 
 
 def _leave_view() -> None:

@@ -49,7 +49,7 @@ from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, re
 from workbench.app.shell.states import show_board_skeleton, show_error, show_message
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, show_value
+from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, name_tab, show_value
 from workbench.app.widgets.looks import (
     escape_markdown,
     format_place,
@@ -546,7 +546,7 @@ def page() -> None:
     wb = OPENING.workbench
     question, tab = _show_question(), read_inspector_tab()
     if question.strip():
-        st.set_page_config(page_title=f"{shorten(question, MAX_VALUE_CHARS)} · Compare · RAG Workbench")
+        name_tab(part=shorten(question, MAX_VALUE_CHARS))
         st.html('<a class="wb-skip" href="#passages">Skip to results</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = show_strategy_bar(

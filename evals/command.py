@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evals.measures.metrics import OFFERED_METRICS
 from workbench.errors import InvalidInput
+from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from evals.evaluation import Evaluation, Slices
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
-RAGAS_MODES = ("free", "llm", "none")
+RAGAS_MODES = ("free", "llm", "llm-ragas", "none")
 EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
 
 
@@ -62,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ragas",
         choices=RAGAS_MODES,
         default="free",
-        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM",
+        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM; "
+        "llm-ragas: with ragas' own prompts (extra ragas)",
     )
     parser.add_argument(
         "--answers",
@@ -139,8 +141,7 @@ def evaluate(
     metrics = _parse_names(arguments.metrics)
     check_difference(arguments.difference)
     strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
-    if arguments.ragas == "llm":
-        _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
+    _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
     whole = _load_test_set(wb, arguments, scope, say).first(arguments.limit_queries)
     test_set = whole.first(arguments.pilot)
     if arguments.baseline:
@@ -236,15 +237,17 @@ def _judge_run(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with ragas scores and, if an LLM judged, its agreement with the test set."""
+    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set."""
     from evals.judges.agreement import Texts, measure_judge_agreement
     from evals.judges.judging import add_ragas, judge_run
 
-    endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
+    endpoint = _make_endpoint(wb, arguments)
+    judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
-        wb, run.without_files, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts
-    )
+        wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
     judged = add_ragas(run, figures)
     if endpoint is None:
         return judged, None
@@ -302,9 +305,13 @@ def write_pool(
     return place | counts | {"left_out": made.left_out}, 0
 
 
-def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
+def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | None:
+    if arguments.ragas not in ("llm", "llm-ragas"):
+        return None
     from evals.judges.endpoint import Endpoint, Limits
 
+    if arguments.ragas == "llm-ragas":
+        check_extra("ragas")
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 

@@ -68,8 +68,7 @@ from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set
 from workbench.display import leaderboard_html
 from workbench.errors import Cancelled, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text, progress_bar
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import check_parameters
+from workbench.retrieval.strategies import check_parameters, split_strategy
 from workbench.runtime import check_extra
 from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench

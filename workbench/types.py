@@ -118,6 +118,7 @@ LLM = "llm"
 LEARNED = "learned"
 NOVELTY = "novelty"
 OWN = "own"
+EVERYWHERE_KEY = "everywhere"  # of a promotion without a scope
 FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 
 

@@ -28,7 +28,6 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 3  # for status 429 and 5xx
 MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
-SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 

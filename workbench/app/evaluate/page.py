@@ -30,7 +30,6 @@ from workbench.app.evaluate.outcome import format_settings, load_outcome
 from workbench.app.evaluate.shared import preselect_test_set
 from workbench.app.evaluate.test_sets import show_test_set, show_test_sets
 from workbench.app.evaluate.tune import show_tuning
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
@@ -308,7 +307,7 @@ def show_plan_form(wb: Workbench) -> None:
             st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 address.store_for_next_visit("compare", judge=test_set)
-                switch_page("compare")
+                address.switch_page("compare")
         if go:
             _start_experiment(wb, test_set, cells, metrics, limit, ragas)
 

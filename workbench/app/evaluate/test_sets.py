@@ -21,9 +21,8 @@ from workbench.app.state.shared import note_change
 from workbench.app.widgets.looks import escape_markdown, make_file_name
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import InvalidInput
+from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
-from workbench.models.llm import SETUP_HINT
 
 if TYPE_CHECKING:
     import pandas

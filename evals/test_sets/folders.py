@@ -207,7 +207,8 @@ def load_test_set(name: str | Path) -> TestSet:
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
-    if not corpus.is_file() and not sample and list_tables(folder):
+    is_beir = any((folder / name).is_file() for name in ("queries.jsonl", *QRELS_FILES))
+    if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
         return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")

@@ -207,7 +207,7 @@ def load_test_set(name: str | Path) -> TestSet:
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
-    is_beir = any((folder / name).is_file() for name in ("queries.jsonl", *QRELS_FILES))
+    is_beir = (folder / "queries.jsonl").is_file()
     if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
         return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:

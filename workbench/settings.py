@@ -67,6 +67,14 @@ class Settings(BaseSettings):
         "(needs the extra local-llm).",
     )
     llm_api_key: SecretStr | None = Field(None, description="API key for that endpoint, if required.")
+    llm_price: str = Field(
+        "",
+        description="Dollars per million tokens of that model, 'INPUT' or 'INPUT/OUTPUT' such as '0.15/0.60', for the "
+        "cost of evaluations.",
+    )
+    machine_price: float = Field(
+        0.0, ge=0, description="Dollars per hour of the machine that searches, for the cost of evaluations."
+    )
     llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
     config_file: Path | None = Field(

@@ -176,6 +176,7 @@ class RunTables(Table):
         rows = [
             clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
+            | {"usage": Jsonb(answer.get("usage", {}))}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:

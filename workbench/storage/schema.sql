@@ -867,6 +867,7 @@ CREATE TABLE eval_answers (  -- a run's results for one question; stored one by 
     latency_ms real NOT NULL,
     degraded text[] NOT NULL DEFAULT '{}',
     within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
+    usage jsonb NOT NULL DEFAULT '{}',  -- tokens of the found text, calls of the LLM and their tokens
     PRIMARY KEY (run_id, question_id)
 );
 

@@ -80,14 +80,14 @@ DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
 -- answer_insert: a run's answer to one question; two processes may compute it at the same time
-INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
-VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within, usage)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s, %(usage)s) ON CONFLICT DO NOTHING
 
 -- answer_questions: the questions that a run has answered
 SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
 -- answer_list: a run's answers so far
-SELECT question_id, documents, passages, latency_ms, degraded, within FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+SELECT question_id, documents, passages, latency_ms, degraded, within, usage FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)

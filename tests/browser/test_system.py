@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from browser_server import wait_until_up
-from conftest import FIRST
+from browser_server import FIRST, wait_until_up
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench

@@ -117,7 +117,7 @@ def test_a_server_over_http_that_is_asked_to_stop_takes_the_database_along(
 
 
 def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(shared_home: Path) -> None:
-    text = "\n\n".join(f"Paragraph {number} tells of this and that. " * 8 for number in range(1000))
+    text = "\n\n".join(f"Paragraph {number} tells of this and that. " * 8 for number in range(600))
     process = serving(shared_home)
     job = called(process, "manage_document", action="create", content=text)["job"]["job_id"]
     while called(process, "get_job", job_id=job)["job"]["status"] == "queued":

@@ -146,7 +146,7 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    payload["outcome"] = result.outcome
+    payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
     _print_tables(result, run, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))

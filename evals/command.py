@@ -166,7 +166,7 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    payload["outcome"] = result.outcome
+    payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
     slices = [result.slices(by) for by in arguments.by]
     if slices:
         payload["slices"] = [one.to_dict() for one in slices]

@@ -94,6 +94,7 @@ class RunJson(TypedDict):
     refusals: NotRequired[dict[str, Refusals]]
     baseline: NotRequired[list[JsonObject]]
     outcome: NotRequired[str]
+    notes: NotRequired[list[str]]
     power: NotRequired[Power]
     slices: NotRequired[list[JsonObject]]
 

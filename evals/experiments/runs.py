@@ -415,6 +415,15 @@ class Cell(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SavedView(Value):
+    """What an experiment shows when it is opened; the default is everything by its first metric."""
+
+    metric: str = ""  # the metric of the leaderboard; "" for the first one
+    runs: tuple[str, ...] = ()  # labels of the runs A and B; () for the best two
+    tag: str = ""  # only the runs with this tag; "" for all
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment(Value):
     """A stored experiment; ``status`` is running, done, stopped or failed."""
 
@@ -433,6 +442,9 @@ class Experiment(Value):
     created_at: datetime | None = None
     scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
     bars_hash: str = ""  # hash of the bars of a configuration file; "" without bars
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    view: SavedView = field(default_factory=SavedView)
 
     @property
     def over(self) -> str:
@@ -453,6 +465,8 @@ class CellResult:
     error: str | None = None
     position: int = 0
     extra: Verdicts = field(default_factory=lambda: Verdicts())
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def make_cells(
@@ -492,8 +506,9 @@ def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
     fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    view = {name: tuple(value) if isinstance(value, list) else value for name, value in row["view"].items()}
     return Experiment(
-        **fields,
+        **fields | {"tags": tuple(row["tags"]), "view": SavedView(**view)},
         cells=tuple(parse_cells(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],

@@ -302,7 +302,7 @@ def find_joint_evidence(wb: Workbench, candidate: PromotionCandidate, serving: L
             run = next((result for result in results if wanted.is_run(result.cell)), None)
             if run is not None:
                 metric = experiment.metrics[0]
-                ground = f"{metric_title(metric)} in {escape(experiment.title)}, corpus: {escape(experiment.over)}"
+                ground = f"{metric_title(metric)} in {escape(experiment.title)}, scope: {escape(experiment.over)}"
                 return f"{compare_with_live(results, metric, run.run_id, serving)} ({ground})"
     return (
         f"No experiment includes both it and {escape(strategy_title(serving.strategy))}, which is live. "

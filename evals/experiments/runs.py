@@ -505,10 +505,12 @@ def list_asked_cells(cells: Sequence[Cell]) -> list[int]:
 def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
-    fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
-    view = {name: tuple(value) if isinstance(value, list) else value for name, value in row["view"].items()}
+    fields: dict[str, Any] = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    view: dict[str, Any] = row["view"]
+    fields["view"] = SavedView(**view | {"runs": tuple(view.get("runs", ()))})
+    fields["tags"] = tuple(row["tags"])
     return Experiment(
-        **fields | {"tags": tuple(row["tags"]), "view": SavedView(**view)},
+        **fields,
         cells=tuple(parse_cells(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],

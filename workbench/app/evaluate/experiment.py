@@ -76,7 +76,13 @@ def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, ser
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
     sentences = list_evidence(outcome, cell, serving) + _warn_if_seen(wb, outcome, cell)
-    open_promotion(wb, candidate, list_measured_places(wb, outcome.experiment.scope, read_lasting_scope()), sentences)
+    places = list_measured_places(wb, outcome.experiment.scope, read_lasting_scope())
+    open_promotion(wb, candidate, places, sentences, format_experiment_scope(outcome.experiment))
+
+
+def format_experiment_scope(experiment: Experiment) -> str:
+    """Return the test set of an experiment and its scope as badges."""
+    return format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over)
 
 
 def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
@@ -96,8 +102,7 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
     low, high = line.interval
     sentences = [
         f"<b>{escape(format_run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
-        f"(95% CI {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
-        f"scope: {escape(outcome.experiment.over)}."
+        f"(95% CI {low:.3f} to {high:.3f})."
     ]
     if line.against_best is not None:
         sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
@@ -250,7 +255,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(experiment.title), anchor=False, width="stretch")
         _show_actions(wb, experiment, job)
-    st.markdown(format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over))
+    st.markdown(format_experiment_scope(experiment))
     st.caption(escape_markdown(_describe_plan(experiment)))
     if experiment.note or experiment.tags:
         tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)

@@ -133,9 +133,11 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:MAX_NOTE_CHARS])
     taught = [info for info in TestSetStore(wb).list() if info.title == ranker.trained_on]
     places = list_places(wb, read_lasting_scope())
+    measured = ""
     if len(taught) == 1:
+        measured = format_measured(f"{ranker.trained_on}, version {ranker.version}", taught[0].over)
         places = list_measured_places(wb, None if taught[0].source_id else taught[0].scope, read_lasting_scope())
-    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [])
+    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [], measured)
 
 
 def _show_rankers(wb: Workbench) -> None:

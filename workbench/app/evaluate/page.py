@@ -25,7 +25,7 @@ from evals.measures.significance import count_pairs, describe_power, explain_dif
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
-from workbench.app.evaluate.experiment import show_experiment
+from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
 from workbench.app.evaluate.learning import show_learning
 from workbench.app.evaluate.outcome import format_settings, load_outcome
 from workbench.app.evaluate.test_sets import choose_test_set, judge_on_compare, show_test_set, show_test_sets
@@ -36,7 +36,6 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, current_theme
 from workbench.app.widgets.looks import (
     escape_markdown,
-    format_measured,
     make_label_function,
     strategy_look,
     strategy_title,
@@ -97,8 +96,7 @@ def _check_same_questions(first: Experiment, second: Experiment) -> bool:
 
 def _describe_experiment(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    measured = format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over)
-    return f"{escape_markdown(experiment.title)}, {escape_markdown(began)} {measured}"
+    return f"{escape_markdown(experiment.title)}, {escape_markdown(began)} {format_experiment_scope(experiment)}"
 
 
 def _make_columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
@@ -444,7 +442,8 @@ def show_experiments(wb: Workbench) -> None:
         selectable=len(experiments) > 1,
     )
     with above:
-        _show_buttons([experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected])
+        selected = [experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected]
+        _show_buttons(selected, len(experiments))
     if chosen.opened:
         address.put(experiment=chosen.opened, new=None)
         st.rerun()
@@ -460,11 +459,13 @@ def _show_sample_note(wb: Workbench) -> None:
         show_add_button("crawl")
 
 
-def _show_buttons(selected: Sequence[str]) -> None:
-    """Offer a new experiment, and a comparison of the two selected ones; the older one is A."""
+def _show_buttons(selected: Sequence[str], total: int) -> None:
+    """Offer a new experiment, and a comparison of the two selected of all; the older one is A."""
     if not address.get("new"):
         st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
-    if len(selected) == COMPARED_EXPERIMENTS and st.button("Compare selected", icon=":material/compare_arrows:"):
+    ready = len(selected) == COMPARED_EXPERIMENTS
+    label = "Compare selected" if ready else "Select two to compare"
+    if total > 1 and st.button(label, icon=":material/compare_arrows:", disabled=not ready, key="compare_selected"):
         address.put(experiment=selected[0], second=selected[1], new=None)
         st.rerun()
 

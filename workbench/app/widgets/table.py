@@ -85,9 +85,11 @@ def show_table(
         "stacks": stacks,
     }
     result = mount("widgets/table", key, data, "selected", "open", default={"selected": []})
-    ids = {row["id"] for row in rows}
+    ids = {str(row["id"]) for row in rows}
     selected = tuple(item for item in (result.selected or ()) if item in ids)
-    pressed = {f"{column.name}: {key}": key for column in columns if column.kind == "action" for key in ids}
+    pressed: dict[str, str] = {
+        f"{column.name}: {key}": key for column in columns if column.kind == "action" for key in ids
+    }
     return TableChoice(selected, result.open if result.open in ids else None, pressed.get(str(result.open)))
 
 

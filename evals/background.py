@@ -9,6 +9,7 @@ from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
+from evals.judges.judging import judge_experiment
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
 from evals.measures.metrics import check_metrics
@@ -49,15 +50,14 @@ def make_runners(wb: Workbench) -> dict[str, Runner]:
 def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none") -> Job:
     """Run an experiment in the background, or resume one that was stopped.
 
-    ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one.
+    ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one, "llm-ragas"
+    with it and the prompts of ragas.
 
     Raises:
         NotFound: No such experiment. Conflict: It is already running. ConfigurationError: No LLM for "llm",
-        or the extra ``eval`` is not installed.
+        or the extra ``eval`` or ``ragas`` is not installed.
     """
-    check_extra("eval")
-    if ragas == "llm":
-        Endpoint.from_workbench(wb)
+    _check_judging(wb, ragas)
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
@@ -76,13 +76,19 @@ def enqueue_on_sample(
     Raises:
         NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
     """
-    check_extra("eval")
-    if ragas == "llm":
-        Endpoint.from_workbench(wb)
+    _check_judging(wb, ragas)
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
     return enqueue_import(wb, SAMPLE_NAME, experiment=plan | {"metrics": list(check_metrics(metrics))})
+
+
+def _check_judging(wb: Workbench, ragas: str) -> None:
+    check_extra("eval")
+    if ragas in ("llm", "llm-ragas"):
+        Endpoint.from_workbench(wb)
+    if ragas == "llm-ragas":
+        check_extra("ragas")
 
 
 def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str) -> Job:
@@ -115,7 +121,7 @@ def find_job(wb: Workbench, experiment_id: str) -> Job | None:
 
 
 def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Run the rest of an experiment, shared with other workers, then score it with ragas."""
+    """Run the rest of an experiment, shared with other workers, then score its texts."""
     parameters = assignment.job.parameters
     experiments = Experiments(wb)
     done = run_shared(wb, as_text(parameters["experiment"]), assignment)
@@ -125,10 +131,11 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
     if parameters["ragas"] != "none":
-        from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
-
-        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] == "llm" else None
-        judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
+        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] in ("llm", "llm-ragas") else None
+        judge = "ragas" if parameters["ragas"] == "llm-ragas" else "built-in"
+        judge_experiment(
+            wb, done, endpoint, judge=judge, on_progress=assignment.progress, should_stop=assignment.should_stop
+        )
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
 

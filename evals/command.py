@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evals.measures.metrics import OFFERED_METRICS
 from workbench.errors import InvalidInput
+from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
-    from evals.evaluation import Evaluation
+    from evals.evaluation import Evaluation, Slices
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
-RAGAS_MODES = ("free", "llm", "none")
+RAGAS_MODES = ("free", "llm", "llm-ragas", "none")
 EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
+        "test_set",
+        metavar="DATASET",
+        help="folder (BEIR, Hugging Face, or questions.jsonl), stored test set, hf:NAME, ir_datasets:NAME, 'sample'",
     )
     parser.add_argument(
         "--strategies",
@@ -60,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ragas",
         choices=RAGAS_MODES,
         default="free",
-        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM",
+        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM; "
+        "llm-ragas: with ragas' own prompts (extra ragas)",
     )
     parser.add_argument(
         "--answers",
@@ -79,6 +83,14 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "--refusals",
         action="store_true",
         help="also answer every question, and report which of those marked as without an answer are refused",
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="also report each part of the questions, by length, origin, source, tag, type, language or a key of "
+        "metadata; with --baseline also what got worse in a part; repeatable",
     )
     parser.add_argument(
         "--pilot",
@@ -129,8 +141,7 @@ def evaluate(
     metrics = _parse_names(arguments.metrics)
     check_difference(arguments.difference)
     strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
-    if arguments.ragas == "llm":
-        _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
+    _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
     whole = _load_test_set(wb, arguments, scope, say).first(arguments.limit_queries)
     test_set = whole.first(arguments.pilot)
     if arguments.baseline:
@@ -147,7 +158,10 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     payload["outcome"] = result.outcome
-    _print_tables(result, run, agreed, say)
+    slices = [result.slices(by) for by in arguments.by]
+    if slices:
+        payload["slices"] = [one.to_dict() for one in slices]
+    _print_tables(result, run, slices, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
@@ -155,7 +169,7 @@ def evaluate(
     _measure_answers(wb, run.without_files, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
-    code = _check_baseline(run, Path(arguments.baseline), payload, say) if arguments.baseline else 0
+    code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
     return payload, code
 
 
@@ -188,7 +202,13 @@ def _measure_answers(
                 say(f"{name}: {sentence}")
 
 
-def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | None, say: Callable[[str], None]) -> None:
+def _print_tables(
+    result: Evaluation,
+    run: EvalRun,
+    slices: Sequence[Slices],
+    agreed: JudgeAgreement | None,
+    say: Callable[[str], None],
+) -> None:
     """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
     from evals.judges.agreement import describe_agreement
@@ -200,7 +220,7 @@ def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | Non
         tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
         tables.append(report.make_ragas_table(run))
-    for table in tables:
+    for table in (*tables, *(one.to_table() for one in slices)):
         say(report.render_text(table))
     if agreed is not None:
         say(describe_agreement(agreed))
@@ -217,15 +237,17 @@ def _judge_run(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with ragas scores and, if an LLM judged, its agreement with the test set."""
+    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set."""
     from evals.judges.agreement import Texts, measure_judge_agreement
     from evals.judges.judging import add_ragas, judge_run
 
-    endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
+    endpoint = _make_endpoint(wb, arguments)
+    judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
-        wb, run.without_files, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts
-    )
+        wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
     judged = add_ragas(run, figures)
     if endpoint is None:
         return judged, None
@@ -283,27 +305,37 @@ def write_pool(
     return place | counts | {"left_out": made.left_out}, 0
 
 
-def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
+def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | None:
+    if arguments.ragas not in ("llm", "llm-ragas"):
+        return None
     from evals.judges.endpoint import Endpoint, Limits
 
+    if arguments.ragas == "llm-ragas":
+        check_extra("ragas")
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 
 
-def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
+def _check_baseline(
+    wb: Workbench, run: EvalRun, arguments: argparse.Namespace, payload: RunJson, say: Callable[[str], None]
+) -> int:
+    from evals.evaluation import group_questions
     from evals.experiments import report
 
-    gate = report.check_baseline(run, path)
-    payload["baseline"] = [difference.to_dict() for difference in gate.differences]
+    path = Path(arguments.baseline)
+    groups = {f"{by} {name}": ids for by in arguments.by for name, ids in group_questions(wb, run, by).items()}
+    gate, in_slices = report.check_baseline(run, path, groups)
+    payload["baseline"] = [difference.to_dict() for difference in (*gate.differences, *in_slices)]
     say(report.render_text(report.make_pair_table(gate.differences, title=f"Compared with the baseline {path.name}")))
     for note in gate.notes:
         say(note)
-    for regression in gate.regressions:
+    regressions = [*gate.regressions, *(one for one in in_slices if one.significant)]
+    for regression in regressions:
         say(
             f"{regression.a} got worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
-    return EXIT_REGRESSION if gate.regressions else 0
+    return EXIT_REGRESSION if regressions else 0
 
 
 def _parse_names(text: str | None) -> list[str]:

@@ -28,8 +28,8 @@ from evals.measures.significance import (
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.own import FAULT_END, OWN_NOTE, UNMATCHED_PREFIX
-from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
+from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX
+from workbench.types import FAULT_END, JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
 SCORE_DIGITS = 6

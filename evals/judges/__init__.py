@@ -1,8 +1,8 @@
-"""Judges: ragas and LLMs, within limits; missing scores have a reason. The only package that imports ragas."""
+"""Judges: LLMs with our prompts or those of ragas, within limits; missing scores have a reason."""
 
-from evals.judges.ragas import (
+from evals.judges.endpoint import INVALID_ANSWER_REASON
+from evals.judges.scores import (
     FREE_METRICS,
-    INVALID_ANSWER_REASON,
     JUDGED_METRICS,
     JudgedMetric,
     Sample,

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import BaseModel
 
 from evals.experiments.runs import StrategyRun
 from evals.gateway import IndexedCorpus
-from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import INVALID_ANSWER_REASON, Sample, run_judging
+from evals.judges.endpoint import Endpoint, run_judging
+from evals.judges.scores import Sample
 from evals.measures.metrics import Agreement, JudgeAgreement
 from evals.test_set import GRADE_VALUES, Judgment, TestSet
 from workbench.errors import ModelError, NotFound
-from workbench.types import Document, JsonObject, ShouldStop
+from workbench.types import Document, ShouldStop
 from workbench.workbench import Workbench
 
 MAX_DOCUMENT_CHARS = 6_000  # about 1,500 tokens, which small local models read well
-_VERDICT_PATTERN = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # at the start: later, "not" is ambiguous
-_PROMPT = """How well does the text answer the question? Reply with one word:
+_PROMPT = """How well does the text answer the question? The grades:
 relevant - it answers the question by itself
 partly - it answers a part of it
 not - it does not answer it
@@ -30,7 +31,11 @@ Question: {question}
 
 Text: {text}
 
-Grade:"""
+Answer with JSON only: {{"grade": "relevant", "partly" or "not"}}"""
+
+
+class _Grade(BaseModel):
+    grade: Literal["relevant", "partly", "not"]
 
 
 @dataclass(frozen=True)
@@ -79,18 +84,13 @@ def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agr
 async def _grade_all(
     endpoint: Endpoint, judged: Sequence[Judgment], questions: Mapping[str, str], text_of: Callable[[Judgment], str]
 ) -> list[int | str]:
-    one_of: JsonObject = {"type": "string", "enum": list(GRADE_VALUES)}
-
     async def parse_verdict(judgment: Judgment) -> int | str:
         text = text_of(judgment)[:MAX_DOCUMENT_CHARS]
         try:
-            reply = await endpoint.complete(
-                _PROMPT.format(question=questions[judgment.question_id], text=text), schema=one_of
-            )
+            reply = await endpoint.ask(_PROMPT.format(question=questions[judgment.question_id], text=text), _Grade)
         except ModelError as error:
             return str(error)
-        match = _VERDICT_PATTERN.match(reply)
-        return GRADE_VALUES[match.group(1).lower()] if match else INVALID_ANSWER_REASON
+        return GRADE_VALUES[reply.grade]
 
     async with endpoint:
         return list(await asyncio.gather(*(parse_verdict(judgment) for judgment in judged)))
@@ -138,7 +138,7 @@ class Texts:
         self._texts: dict[str, str] = {}
 
     def sample(self, question_id: str, run: StrategyRun) -> Sample:
-        """Return one question as a sample for ragas."""
+        """Return one question as a sample."""
         question, hits = self._questions[question_id], run.answers[question_id].passages[:CONTEXT_PASSAGES]
         relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
         return Sample(

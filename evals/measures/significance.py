@@ -178,8 +178,11 @@ def randomisation_p(
     return float(extreme.mean()) if exact else float((1 + extreme.sum()) / (1 + rounds))
 
 
-def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95% percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
+def bootstrap_interval(values: Sequence[float], comparisons: int = 1) -> tuple[float, float]:
+    """Return the 95% percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values.
+
+    With ``comparisons``, all of them hold together (Bonferroni).
+    """
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return 0.0, 0.0
@@ -188,7 +191,8 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
     for begin in range(0, RESAMPLING_ROUNDS, ROUNDS_PER_BLOCK):
         draws = rng.integers(0, len(sample), size=(min(ROUNDS_PER_BLOCK, RESAMPLING_ROUNDS - begin), len(sample)))
         resampled.append(sample[draws].mean(axis=1))
-    low, high = np.quantile(np.concatenate(resampled), [SIGNIFICANCE_LEVEL / 2, 1 - SIGNIFICANCE_LEVEL / 2])
+    tail = SIGNIFICANCE_LEVEL / 2 / comparisons
+    low, high = np.quantile(np.concatenate(resampled), [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -211,10 +215,12 @@ def compare_pairs(
     pairs: Sequence[tuple[str, Mapping[str, float], str, Mapping[str, float]]],
     alternative: Alternative = "two-sided",
     comparisons: int | None = None,
+    *,
+    together: bool = False,
 ) -> list[Difference]:
     """Compare pairs (name a, values of a, name b, values of b) by question, corrected for ``comparisons``.
 
-    The default is the number of pairs.
+    The default is the number of pairs. With ``together`` the intervals are corrected too.
 
     Raises:
         InvalidInput: A pair was not measured on the same questions.
@@ -227,7 +233,7 @@ def compare_pairs(
     found: list[Difference] = []
     adjusted = holm_correction(p_values, comparisons)
     for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, adjusted, strict=True):
-        low, high = bootstrap_interval(values)
+        low, high = bootstrap_interval(values, max(1, len(pairs), comparisons or 0) if together else 1)
         found.append(
             Difference(
                 metric=metric,

@@ -44,12 +44,11 @@ from workbench.app.compare.judging import (
     store_in_history,
 )
 from workbench.app.compare.why import ExplainedQuestion, show_why
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error, show_message
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, show_value
+from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, name_tab, show_value
 from workbench.app.widgets.looks import (
     escape_markdown,
     format_place,
@@ -65,8 +64,8 @@ from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFou
 from workbench.export import EXPORT_FORMATS, CompareArguments
 from workbench.ingestion.readers.formats import list_format_titles
 from workbench.retrieval.first_import import import_framework
-from workbench.retrieval.options import Ask, combine_with_indexes, split_strategy
-from workbench.retrieval.strategies import STRATEGIES
+from workbench.retrieval.options import Ask, combine_with_indexes
+from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.sample import questions_dir
 from workbench.services.answers import DEFAULT_PASSAGES
 from workbench.services.sample_corpus import SAMPLE_TITLE
@@ -260,7 +259,7 @@ def show_further_ways() -> None:
         st.html('<p class="wb-kind">Or add your own documents:</p>', width="content")
         for page, (label, icon) in START_PAGES.items():
             if st.button(label, icon=icon, type="tertiary"):
-                switch_page(page)
+                address.switch_page(page)
 
 
 def show_next_step(wb: Workbench, judging: bool) -> None:
@@ -546,7 +545,7 @@ def page() -> None:
     wb = OPENING.workbench
     question, tab = _show_question(), read_inspector_tab()
     if question.strip():
-        st.set_page_config(page_title=f"{shorten(question, MAX_VALUE_CHARS)} · Compare · RAG Workbench")
+        name_tab(part=shorten(question, MAX_VALUE_CHARS))
         st.html('<a class="wb-skip" href="#passages">Skip to results</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = show_strategy_bar(

@@ -46,6 +46,7 @@ from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
+from workbench.runtime import EXTRAS
 from workbench.types import JsonObject, Parameter, ParameterValue
 
 if TYPE_CHECKING:
@@ -293,6 +294,7 @@ def _choose_values(parameters: Mapping[str, Parameter], names: Sequence[str]) ->
 
 
 RAGAS_TITLES = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, with the LLM as judge"}
+WITH_RAGAS_TITLE = {"llm-ragas": "Yes, with the LLM and ragas' prompts"}  # if the extra is installed
 
 
 def show_plan_form(wb: Workbench) -> None:
@@ -352,8 +354,9 @@ def _choose_measures(wb: Workbench) -> tuple[list[str], int | None, str]:
     with middle:
         limit = st.number_input("Max questions", 1, 100_000, None, key="build_limit", placeholder="All")
     with right:
-        judges = list(RAGAS_TITLES) if wb.settings.has_llm else ["none", "free"]
-        ragas = st.selectbox("Score with Ragas", judges, format_func=RAGAS_TITLES.__getitem__, key="build_ragas")
+        titles = RAGAS_TITLES | (WITH_RAGAS_TITLE if EXTRAS["ragas"].is_installed else {})
+        judges = list(titles) if wb.settings.has_llm else ["none", "free"]
+        ragas = st.selectbox("Ragas metrics", judges, format_func=titles.__getitem__, key="build_ragas")
     return list(metrics) or list(DEFAULT_METRICS), limit, ragas
 
 

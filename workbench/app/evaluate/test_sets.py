@@ -15,7 +15,6 @@ from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
@@ -23,9 +22,8 @@ from workbench.app.state.shared import note_change
 from workbench.app.widgets.looks import escape_markdown, format_measured, make_file_name, make_label_function
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import InvalidInput
+from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
-from workbench.models.llm import SETUP_HINT
 
 if TYPE_CHECKING:
     import pandas
@@ -57,8 +55,9 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
                     st.rerun()
         with folder:
             st.caption(
-                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
-                "your documents."
+                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Data sets of Hugging Face "
+                "(a folder, or hf:OWNER/NAME) and ir_datasets:NAME are also read, if they are on this machine. The "
+                "corpus is kept separate from your documents."
             )
             upload = st.file_uploader("Zip archive of the folder", type="zip", key="new_zip")
             path = st.text_input("Or path on this machine", key="new_path")
@@ -399,7 +398,7 @@ def make_test_set_row(info: TestSetInfo) -> dict[str, object]:
 def judge_on_compare(info: TestSetInfo) -> None:
     """Open Compare to judge for a test set, in its scope."""
     address.store_for_next_visit("compare", judge=info.id, **make_scope_changes(info.scope))
-    switch_page("compare")
+    address.switch_page("compare")
 
 
 def show_test_set(wb: Workbench, test_set_id: str) -> None:

@@ -21,6 +21,27 @@ if TYPE_CHECKING:
     from workbench.types import Index
     from workbench.workbench import Workbench
 
+# The title of the browser's tab
+
+APP_TITLE = "RAG Workbench"
+_TAB_KEY = "tab"
+
+
+def name_tab(**changes: str) -> None:
+    """Change parts of the title of the browser's tab, such as "(12%) Projects and folders · Library · RAG Workbench".
+
+    Args:
+        changes: ``state`` of the jobs, ``part`` of the page, and ``page``; "" leaves a part out.
+    """
+    before = st.session_state.get(_TAB_KEY, {})
+    tab = before | changes
+    if tab == before and changes.keys() == {"state"}:  # which is read every second
+        return
+    st.session_state[_TAB_KEY] = tab
+    state = f"({tab['state']}) " if tab.get("state") else ""
+    st.set_page_config(page_title=state + " · ".join(filter(None, (tab.get("part"), tab.get("page"), APP_TITLE))))
+
+
 # Widgets whose value is in the URL
 
 
@@ -78,6 +99,8 @@ def choose_in_url(
         label_visibility="visible" if labelled else "collapsed",
         on_change=change,
     )
+    if name == "view":
+        name_tab(part="" if chosen in (None, default) else titles[chosen])
     return chosen or default
 
 

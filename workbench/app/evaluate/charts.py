@@ -128,13 +128,11 @@ def make_heat_map(
 
     ``chosen`` is the question whose column is framed. Few questions have their values in the cells.
     """
-    grid = {"borderColor": PAPER_COLOURS[theme], "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3}
-    frame = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
-
-    def cell(x: int, y: int, value: float) -> JsonObject:
-        is_dark = (value > 0.45) == (theme == "light")
-        label: JsonObject = {"color": "#ffffff" if is_dark else "#1c1a17"}
-        return {"value": [x, y, round(value, 2)], "itemStyle": frame if x == chosen else grid, "label": label}
+    grid: JsonObject = {
+        "borderColor": PAPER_COLOURS[theme],
+        "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
+    }
+    frame: JsonObject = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
 
     return {
         "animation": False,
@@ -170,14 +168,22 @@ def make_heat_map(
         "series": [
             {
                 "type": "heatmap",
-                "data": [cell(*place) for place in values],
+                "data": [_make_cell(place, frame if place[0] == chosen else grid, theme) for place in values],
                 "label": {"show": len(questions) <= MAX_COLUMNS_LABELLED, **TEXT_STYLE},
+                "labelLayout": {"hideOverlap": True},
                 "selectedMode": "single",
                 "emphasis": {"itemStyle": frame},
                 "select": {"itemStyle": frame},
             }
         ],
     }
+
+
+def _make_cell(place: tuple[int, int, float], style: JsonObject, theme: str) -> JsonObject:
+    """Return a cell of the heat map, with a label that contrasts with its colour."""
+    x, y, value = place
+    label: JsonObject = {"color": "#ffffff" if (value > 0.62) == (theme == "light") else "#1c1a17"}
+    return {"value": [x, y, round(value, 2)], "itemStyle": style, "label": label}
 
 
 def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:

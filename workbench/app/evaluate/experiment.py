@@ -393,7 +393,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         shown = SavedView(
             outcome.metric, tuple(labels[key] for key in read_picks(outcome, view)), "" if tag == ALL_RUNS else tag
         )
-        if shown != view and st.button(
+        is_changed = any(address.get(name) for name in ("metric", "ab", "tag")) and shown != view
+        if is_changed and st.button(
             "Save view", icon=":material/bookmark_add:", help="Open it with this metric, these runs and this tag"
         ):
             run_change(lambda: _save_view(wb, experiment, shown))

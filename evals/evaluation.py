@@ -59,6 +59,7 @@ from evals.measures.significance import (
     describe_difference,
     describe_outcome,
     describe_power,
+    explain_difference,
     find_winner_name,
     measure_power,
 )
@@ -94,6 +95,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "compare_pairs",
     "compare_with_best",
     "describe_power",
+    "explain_difference",
     "find_changes",
     "locate_quote",
     "make_cells",
@@ -101,6 +103,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure",
     "measure_rankings",
     "measure_spans",
+    "metric_title",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"

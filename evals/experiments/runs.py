@@ -506,6 +506,15 @@ class Cell(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SavedView(Value):
+    """What an experiment shows when it is opened; the default is everything by its first metric."""
+
+    metric: str = ""  # the metric of the leaderboard; "" for the first one
+    runs: tuple[str, ...] = ()  # labels of the runs A and B; () for the best two
+    tag: str = ""  # only the runs with this tag; "" for all
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment(Value):
     """A stored experiment; ``status`` is running, done, stopped or failed."""
 
@@ -524,6 +533,9 @@ class Experiment(Value):
     created_at: datetime | None = None
     scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
     bars_hash: str = ""  # hash of the bars of a configuration file; "" without bars
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    view: SavedView = field(default_factory=SavedView)
 
     @property
     def over(self) -> str:
@@ -544,6 +556,8 @@ class CellResult:
     error: str | None = None
     position: int = 0
     extra: Verdicts = field(default_factory=lambda: Verdicts())
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def make_cells(
@@ -582,7 +596,10 @@ def list_asked_cells(cells: Sequence[Cell]) -> list[int]:
 def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
-    fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    fields: dict[str, Any] = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    view: dict[str, Any] = row["view"]
+    fields["view"] = SavedView(**view | {"runs": tuple(view.get("runs", ()))})
+    fields["tags"] = tuple(row["tags"])
     return Experiment(
         **fields,
         cells=tuple(parse_cells(plan["cells"])),

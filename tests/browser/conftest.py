@@ -211,7 +211,7 @@ def goto(page: Page, app: str) -> Callable[[str], Page]:
 
     def go(path: str) -> Page:
         page.goto(app + path)
-        expect(page.locator(".st-key-scopebar")).to_be_visible()
+        expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
         return page
 
     return go

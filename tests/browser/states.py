@@ -81,6 +81,7 @@ PAGES = {
     "experiments": State("/evaluate", "table[aria-label=Experiments] tbody tr"),
     "leaderboard": State("/evaluate?experiment={measured}", "table[aria-label=Leaderboard] tbody tr"),
     "test-sets": State("/evaluate?view=datasets", "tbody .open"),
+    "trends": State("/evaluate?view=trends", "table[aria-label=Trend] tbody tr"),
     "tune": State("/evaluate?view=tune", ".wb-state, .stButton"),
     "learn": State("/evaluate?view=learn", ".st-key-ranker_default"),
     "graph": State("/graph", '[data-testid*="Chart"] svg, .wb-state'),

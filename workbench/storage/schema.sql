@@ -882,6 +882,9 @@ CREATE TABLE experiments (
     status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'stopped', 'failed')),
     message text NOT NULL DEFAULT '',
     winner jsonb,  -- best run of a finished experiment
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
+    view jsonb NOT NULL DEFAULT '{}',  -- the saved view: metric, runs A and B, tag
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -892,6 +895,8 @@ CREATE TABLE experiment_runs (
     run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
     label text NOT NULL,
     extra jsonb NOT NULL DEFAULT '{}',  -- further measurements: ragas, index size
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (experiment_id, position)
 );
 CREATE INDEX experiment_runs_by_run ON experiment_runs (run_id);

@@ -114,6 +114,16 @@ SELECT id, winner FROM experiments WHERE winner IS NOT NULL
 -- experiment_keep_winner: the winner of a finished experiment
 UPDATE experiments SET winner = %(winner)s WHERE id = %(id)s AND status = 'done'
 
+-- experiment_annotate: NULL leaves a value unchanged
+UPDATE experiments SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags) WHERE id = %(id)s
+
+-- experiment_annotate_run: the same of a run; NULL leaves a value unchanged
+UPDATE experiment_runs SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags)
+WHERE experiment_id = %(id)s AND label = %(run)s
+
+-- experiment_view: the saved view of an experiment
+UPDATE experiments SET view = %(view)s WHERE id = %(id)s
+
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
@@ -124,5 +134,5 @@ ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, la
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_runs: an experiment's runs in the order of the matrix
-SELECT x.position, x.label, x.extra, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
+SELECT x.position, x.label, x.extra, x.note, x.tags, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
 WHERE x.experiment_id = %(experiment_id)s ORDER BY x.position

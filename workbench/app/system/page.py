@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from workbench.app.state.shared import OPENING
+from workbench.app.state.shared import OPENING, choose_in_url
+from workbench.app.system.setup import show_setup
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import run_change, show_confirmation, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
@@ -358,11 +359,21 @@ CHECK_COLUMNS = (
 )
 
 
+VIEWS = {"status": "Status", "setup": "Set up"}
+
+
 def page() -> None:
-    """Show health first, then jobs, indexes and facts."""
+    """Show the status (health first, then jobs, indexes and facts), or the set-up of the models."""
     wb = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
+    if choose_in_url("View", VIEWS, "view", "system_view") == "setup":
+        show_setup(wb)
+    else:
+        _show_status(wb)
+
+
+def _show_status(wb: Workbench) -> None:
     replica = wb.health.replica()
     _show_health(wb, replica)
     work = wb.health.work()

@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 0.1  # seconds that shutdown waits for a database that is starting, and for a model that is loading
 REQUESTS_TIMEOUT_S = 0.2  # seconds that shutdown waits for requests in progress
+RELOAD_GRACE_S = 20.0  # seconds for which requests in progress may use the workbench with the old settings
 END_TIMEOUT_S = 0.8  # seconds of a whole shutdown: clients and service managers kill slow processes
 
 Opener = Callable[[], "Workbench"]
@@ -87,6 +88,26 @@ class Opening:
         """Start opening, even after an error."""
         with self._lock:
             return self._begin() if self._future is None or _has_failed(self._future) else self._future
+
+    def reload(self) -> Workbench:
+        """Open the workbench with the settings as they are now; the previous one is closed a little later.
+
+        Raises:
+            WorkbenchError: It could not be opened; the previous one stays open.
+        """
+        wb = self._opener()
+        future: Future[Workbench] = Future()
+        future.set_result(wb)
+        with self._lock:
+            before, self._future = self._future, future
+            self._warm.clear()
+            self._thread = threading.Thread(target=self._warm_up, args=(future,), name="warm-workbench", daemon=True)
+            self._thread.start()
+        if before is not None and before.done() and not _has_failed(before):
+            closing = threading.Timer(RELOAD_GRACE_S, before.result().close)
+            closing.daemon = True
+            closing.start()
+        return wb
 
     def wait(self, seconds: float | None = None) -> Workbench | None:
         """Return the workbench, or None if it is still opening after ``seconds``.
@@ -200,10 +221,12 @@ class Opening:
             return
         future.set_result(wb)
         self._may_warm.wait(self._patience)
-        if self._future is not future:  # closed in the meantime
-            return
+        if self._future is future:  # else closed in the meantime
+            self._warm_up(future)
+
+    def _warm_up(self, future: Future[Workbench]) -> None:
         try:
-            self._warmer(wb)
+            self._warmer(future.result())
         except WorkbenchError as error:  # calls that need the model raise it again; others can be served
             if self._future is future:  # else the close caused it
                 logger.warning("%s", error)

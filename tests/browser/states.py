@@ -124,7 +124,7 @@ STATES = {
     "rename-test-set": State("/evaluate?open={harbour}", CHIEF, press("Rename")),
     "delete-test-set": State("/evaluate?open={harbour}", CHIEF, press("Delete")),
     "delete-experiment": State("/evaluate?experiment={narrow}", CHIEF, press("Delete")),
-    "rename-document": State("/library?open={many}", CHIEF, selected("Row 0", "Rename document")),
+    "edit-document": State("/library?open={many}", CHIEF, selected("Row 0", "Edit document")),
     "delete-document": State("/library?open={many}", CHIEF, selected("Row 0", "Delete documents")),
     "crawl-refused": State("/crawl", "[data-testid=stAlert]", press("Start crawl")),
     "test-set-unknown": State("/evaluate?open=set_nowhere", "[data-testid=stToast]"),

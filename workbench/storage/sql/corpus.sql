@@ -186,13 +186,19 @@ FROM documents d WHERE d.id = %(id)s
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
 
+-- documents_elsewhere: those of some documents whose content is in another source too, with its title
+SELECT DISTINCT ON (a.key, a.id) coalesce(a.path, a.title) AS name, s.title AS source_title
+FROM documents a JOIN documents d ON d.content_hash = a.content_hash AND d.source_id <> a.source_id
+    JOIN sources s ON s.id = d.source_id
+WHERE a.id = ANY(%(ids)s) AND s.source_type <> ALL(%(apart)s) ORDER BY a.key, a.id, s.created_at
+
 -- document_by_url: the documents that came from an address, newest first
 SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
 -- document_update: fields that do not touch the passages; NULL leaves a field unchanged
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
-    metadata = metadata || coalesce(%(metadata)s::jsonb, '{{}}'), updated_at = now() WHERE id = %(id)s
+    metadata = jsonb_strip_nulls(metadata || coalesce(%(metadata)s::jsonb, '{{}}')), updated_at = now() WHERE id = %(id)s
 
 -- document_delete: with its passages in every index, by cascade
 DELETE FROM documents WHERE id = ANY(%(ids)s)

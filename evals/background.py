@@ -18,7 +18,7 @@ from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
-from evals.test_sets.folders import SAMPLE_NAME, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.formatting import GB, count_text
@@ -219,8 +219,8 @@ def enqueue_import(
 ) -> Job:
     """Import a test set in the background; ``archive`` is a zip's (name, bytes).
 
-    ``path`` is a folder on the worker's machine, or "sample". ``experiment`` is the plan of an experiment to run
-    on the imported test set.
+    ``path`` is a folder or data set on the worker's machine, or "sample". ``experiment`` is the plan of an experiment
+    to run on the imported test set.
 
     Raises:
         InvalidInput: Neither or both were given, there is no such folder, or the zip is not readable.
@@ -231,10 +231,13 @@ def enqueue_import(
         name, content = archive
         _open_zip(content).close()
         return wb.jobs.enqueue("test_set", f"Import {name}", {"path": None, "title": Path(name).stem}, files=[archive])
-    place = SAMPLE_NAME if path == SAMPLE_NAME else str(Path(str(path)).expanduser().absolute())
-    if place != SAMPLE_NAME and not Path(place).is_dir():
-        raise InvalidInput(f"There is no folder {place}; enter the path of one on this machine with queries.jsonl.")
-    title, parameters = f"Import test set {Path(place).name}", {"path": place, "title": None}
+    place = str(path)
+    if not has_no_path(place):
+        place = str(Path(place).expanduser().absolute())
+        if not Path(place).is_dir():
+            raise InvalidInput(f"There is no folder {place}; enter the path of one on this machine with queries.jsonl.")
+    name = place if has_no_path(place) else Path(place).name
+    title, parameters = f"Import test set {name}", {"path": place, "title": None}
     if experiment is not None:
         title, parameters = f"{title}, then run an experiment", parameters | {"experiment": experiment}
     return wb.jobs.enqueue("test_set", title, parameters)
@@ -245,7 +248,7 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
     parameters, files = assignment.job.parameters, wb.jobs.table.files
     path = as_text_or_none(parameters["path"])
     if path is not None:
-        info, problems = _import_folder(wb, assignment, Path(path) if path != SAMPLE_NAME else SAMPLE_NAME, None)
+        info, problems = _import_folder(wb, assignment, path, None)
     else:
         ((position, _, _),) = files.uploads(assignment.job.id)
         with tempfile.TemporaryDirectory() as place:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from evals.measures.metrics import OFFERED_METRICS
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from evals.evaluation import Evaluation
+    from evals.evaluation import Evaluation, Slices
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
@@ -27,7 +27,9 @@ EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the b
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
+        "test_set",
+        metavar="DATASET",
+        help="folder (BEIR, Hugging Face, or questions.jsonl), stored test set, hf:NAME, ir_datasets:NAME, 'sample'",
     )
     parser.add_argument(
         "--strategies",
@@ -80,6 +82,14 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "--refusals",
         action="store_true",
         help="also answer every question, and report which of those marked as without an answer are refused",
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="also report each part of the questions, by length, origin, source, tag, type, language or a key of "
+        "metadata; with --baseline also what got worse in a part; repeatable",
     )
     parser.add_argument(
         "--pilot",
@@ -148,7 +158,10 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     payload["outcome"] = result.outcome
-    _print_tables(result, run, agreed, say)
+    slices = [result.slices(by) for by in arguments.by]
+    if slices:
+        payload["slices"] = [one.to_dict() for one in slices]
+    _print_tables(result, run, slices, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
@@ -156,7 +169,7 @@ def evaluate(
     _measure_answers(wb, run.without_files, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
-    code = _check_baseline(run, Path(arguments.baseline), payload, say) if arguments.baseline else 0
+    code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
     return payload, code
 
 
@@ -189,7 +202,13 @@ def _measure_answers(
                 say(f"{name}: {sentence}")
 
 
-def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | None, say: Callable[[str], None]) -> None:
+def _print_tables(
+    result: Evaluation,
+    run: EvalRun,
+    slices: Sequence[Slices],
+    agreed: JudgeAgreement | None,
+    say: Callable[[str], None],
+) -> None:
     """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
     from evals.judges.judging import describe_agreement
@@ -201,7 +220,7 @@ def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | Non
         tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
         tables.append(report.make_ragas_table(run))
-    for table in tables:
+    for table in (*tables, *(one.to_table() for one in slices)):
         say(report.render_text(table))
     if agreed is not None:
         say(describe_agreement(agreed))
@@ -296,20 +315,26 @@ def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | N
     return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 
 
-def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
+def _check_baseline(
+    wb: Workbench, run: EvalRun, arguments: argparse.Namespace, payload: RunJson, say: Callable[[str], None]
+) -> int:
+    from evals.evaluation import group_questions
     from evals.experiments import report
 
-    gate = report.check_baseline(run, path)
-    payload["baseline"] = [difference.to_dict() for difference in gate.differences]
+    path = Path(arguments.baseline)
+    groups = {f"{by} {name}": ids for by in arguments.by for name, ids in group_questions(wb, run, by).items()}
+    gate, in_slices = report.check_baseline(run, path, groups)
+    payload["baseline"] = [difference.to_dict() for difference in (*gate.differences, *in_slices)]
     say(report.render_text(report.make_pair_table(gate.differences, title=f"Compared with the baseline {path.name}")))
     for note in gate.notes:
         say(note)
-    for regression in gate.regressions:
+    regressions = [*gate.regressions, *(one for one in in_slices if one.significant)]
+    for regression in regressions:
         say(
             f"{regression.a} got worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
-    return EXIT_REGRESSION if gate.regressions else 0
+    return EXIT_REGRESSION if regressions else 0
 
 
 def _parse_names(text: str | None) -> list[str]:

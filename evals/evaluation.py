@@ -7,8 +7,8 @@ import hashlib
 import io
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import combinations
 from math import log2
 from pathlib import Path
@@ -81,8 +81,7 @@ from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set
 from workbench.display import leaderboard_html
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text, progress_bar
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import check_parameters
+from workbench.retrieval.strategies import check_parameters, split_strategy
 from workbench.runtime import check_extra
 from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     import altair
     import pandas
     from IPython.lib.pretty import RepresentationPrinter
+    from rich.table import Table
 
 __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "AnyTestSet",
@@ -127,6 +127,7 @@ class Evaluation:
     run: EvalRun  # all answers and metric values
     metric: str  # the metric that orders the leaderboard
     notes: tuple[str, ...] = ()  # sentences about anything that was left out, failed, or weakens a conclusion
+    wb: Workbench | None = field(default=None, repr=False, compare=False)  # has the documents
 
     @property
     def strategies(self) -> dict[str, StrategyRun]:
@@ -160,6 +161,21 @@ class Evaluation:
         """
         values = {name: run.values[self.metric] for name, run in self.strategies.items()}
         return measure_power(self.metric, values, questions, difference)
+
+    def slices(self, by: str) -> Slices:
+        """Return the runs on each part of the questions, each compared with the best run of all.
+
+        Args:
+            by: "length" (in words) or "origin" of the question; "source", "tag", "type" or "language" of its relevant
+                documents; or a key in the metadata of either. A question may be in several slices.
+
+        Raises:
+            InvalidInput: No question and no document has that key.
+        """
+        assert self.wb is not None
+        groups = group_questions(self.wb, self.run, by)
+        values = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        return compare_in_slices(by, self.metric, groups, values)
 
     @property
     def questions(self) -> pandas.DataFrame:
@@ -260,6 +276,149 @@ class Evaluation:
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.sentences]))
+
+
+# Slices: the questions of one kind
+
+SLICE_KEYS = ("length", "origin", "source", "tag", "type", "language")  # others are keys of metadata
+WORD_COUNTS = ((4, "1 to 4 words"), (9, "5 to 9 words"), (19, "10 to 19 words"))
+MANY_WORDS = "20 words or more"
+MAX_SLICES = 30  # the largest; more are too many to compare
+NO_VALUE = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Value):
+    """The questions of one kind, such as those about one source."""
+
+    name: str
+    questions: int
+    means: Mapping[str, float]  # by run
+    against_best: tuple[Difference, ...]  # of the other runs from the best one of all questions
+
+
+@dataclass(frozen=True, slots=True)
+class Slices(Value):
+    """The runs on each slice, largest first; tests and intervals are corrected for all comparisons of all slices."""
+
+    by: str
+    metric: str
+    slices: tuple[Slice, ...]
+    left_out: int = 0  # smaller slices beyond the largest 30
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return one row per slice: its number of questions, the mean of each run, and the significant differences."""
+        check_extra("app")
+        import pandas as pd
+
+        rows = [
+            {"slice": one.name, "questions": one.questions, **one.means, "differs": "; ".join(describe_slice(one))}
+            for one in self.slices
+        ]
+        return pd.DataFrame(rows).set_index("slice")
+
+    def to_table(self) -> Table:
+        """Return a table with one row per slice."""
+        rows = [
+            (
+                one.name,
+                str(one.questions),
+                *(f"{mean:.4f}" for mean in one.means.values()),
+                "; ".join(describe_slice(one)),
+            )
+            for one in self.slices
+        ]
+        rest = f"; {count_text(self.left_out, 'smaller slice')} left out" if self.left_out else ""
+        head = f"{metric_title(self.metric)} by {self.by}, intervals and tests corrected for all slices{rest}"
+        runs = list(self.slices[0].means) if self.slices else []
+        best = f"differs from {runs[0]}" if runs else ""
+        return report.make_text_table(head, (self.by, "questions", *runs, best), rows, left=(self.by, best))
+
+    def _repr_html_(self) -> str:
+        return self.to_pandas().to_html()
+
+
+def describe_slice(one: Slice) -> list[str]:
+    """Return a clause for each run that is significantly better or worse in a slice than the best run of all."""
+    return [
+        f"{of.a} {of.difference:+.3f} ({of.interval[0]:+.3f} .. {of.interval[1]:+.3f})"
+        for of in one.against_best
+        if of.significant
+    ]
+
+
+def group_questions(wb: Workbench, run: EvalRun, by: str) -> dict[str, list[str]]:
+    """Return {slice: ids of its measured questions}, largest first; ``by`` is as in ``Evaluation.slices``.
+
+    Raises:
+        InvalidInput: No question and no document has that key.
+    """
+    ids = {key: document_id for document_id, key in run.corpus.keys.items()}
+    groups: dict[str, list[str]] = {}
+
+    @cache
+    def of_document(key: str) -> tuple[str, ...]:
+        try:
+            document = wb.documents.get(ids.get(key, key))
+        except NotFound:
+            return ()
+        source = wb.sources.get(document.source_id)
+        known = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
+        return _list_values(known.get(by, document.metadata.get(by)))
+
+    for question in run.test_set.answerable:
+        if by == "length":
+            words = len(question.text.split())
+            names = {next((name for most, name in WORD_COUNTS if words <= most), MANY_WORDS)}
+        elif by == "origin":
+            names = {question.origin}
+        else:
+            names = set(_list_values(question.metadata.get(by)) if by not in SLICE_KEYS else ())
+            if not names:
+                grades = run.test_set.qrels[question.id]
+                names = {name for key, grade in grades.items() if grade > 0 for name in of_document(key)}
+        for name in names or {NO_VALUE}:
+            groups.setdefault(name, []).append(question.id)
+    if by not in SLICE_KEYS and groups.keys() == {NO_VALUE}:
+        raise InvalidInput(
+            f"No question and no relevant document has {by!r} in its metadata; use {list_choices(SLICE_KEYS, 10)}, or "
+            "another key."
+        )
+    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def _list_values(value: object) -> tuple[str, ...]:
+    """Return a value of metadata as names of slices."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(one) for one in values if one is not None and str(one).strip())
+
+
+def compare_in_slices(
+    by: str, metric: str, groups: Mapping[str, Sequence[str]], values: Mapping[str, Mapping[str, float]]
+) -> Slices:
+    """Compare every run with the best one of all questions, within each group of questions.
+
+    Args:
+        by: What the groups differ in.
+        metric: The metric of the values.
+        groups: {slice: question ids}.
+        values: {run: {question id: value}}, the best first.
+    """
+    best, *others = values
+    chosen = list(groups.items())[:MAX_SLICES]
+    own = {name: {run: {key: of[key] for key in ids} for run, of in values.items()} for name, ids in chosen}
+    pairs = [(other, own[name][other], best, own[name][best]) for name in own for other in others]
+    found = iter(compare_pairs(metric, pairs, together=True))
+    slices = [
+        Slice(
+            name,
+            len(ids),
+            {run: round(sum(of.values()) / len(ids), 6) for run, of in own[name].items()},
+            tuple(next(found) for _ in others),
+        )
+        for name, ids in chosen
+    ]
+    return Slices(by, metric, tuple(slices), len(groups) - len(chosen))
 
 
 # Pools: what the strategies found and no one has judged, as a blind queue for people to judge
@@ -501,10 +660,16 @@ class TestSets(TestSetStore):
         return load_named_test_set(self._wb, key, scope)
 
     def from_folder(self, folder: str | Path, title: str | None = None) -> TestSetInfo:
-        """Store the test set, with its corpus, from a folder in BEIR format or with questions.jsonl.
+        """Store the test set, with its corpus, from a folder or a data set.
+
+        Args:
+            folder: A folder in BEIR format, with questions.jsonl or of a Hugging Face data set; ``hf:OWNER/NAME`` in
+                the cache of Hugging Face; ``ir_datasets:NAME``; or "sample". Nothing is downloaded.
+            title: Title of the test set; its name if None.
 
         Raises:
-            InvalidInput: The folder is unreadable.
+            InvalidInput: It is unreadable or not on this machine.
+            ConfigurationError: The package ir_datasets is not installed.
         """
         return self.add(load_test_set(folder), title)
 
@@ -773,4 +938,4 @@ def measure(
     ids = {key: document_id for document_id, key in corpus.keys.items()}
     notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))
     notes += map(describe_seen_ranker, find_trained_rankers(wb, test_set.name, run.strategies.values()))
-    return Evaluation(run, lead, tuple(notes))
+    return Evaluation(run, lead, tuple(notes), wb)

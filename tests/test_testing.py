@@ -65,7 +65,7 @@ def fail_on_signs(question: str, limit: int) -> object:
         (lambda question, limit: [("a", "x", 0.1), ("b", "y", 0.7)][:limit], "scores rise with rank"),
         (lambda question, limit: [("a", "x", 0.1), ("b", "y", None)][:limit], "1 hits have no score"),
         (lambda question, limit: find(question, 2), "2 hits for a limit of 1"),
-        (lambda question, limit: [3], r"1 unreadable hits \(the first: it is an int\)"),
+        (lambda question, limit: [3.5], r"1 unreadable hits \(the first: it is a float\)"),
         (fail_on_signs, r"\?: it failed with KeyError"),
         (count_calls, "asked again, the same question returns other hits"),
     ],

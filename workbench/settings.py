@@ -122,6 +122,9 @@ class Settings(BaseSettings):
         description="Send traces by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default port 4318 of this "
         "machine (needs the extra otel).",
     )
+    telemetry_content: bool = Field(
+        False, description="Also record the texts of questions, passages, prompts and answers in traces."
+    )
     search_db_path: Path | None = Field(
         None,
         validation_alias=AliasChoices("SEARCH_DB_PATH", "search_db_path"),

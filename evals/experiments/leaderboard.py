@@ -28,8 +28,8 @@ from evals.measures.significance import (
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.own import FAULT_END, OWN_NOTE, UNMATCHED_PREFIX
-from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
+from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX
+from workbench.types import FAULT_END, JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
 SCORE_DIGITS = 6
@@ -410,13 +410,18 @@ def _repeats(question: str, text: str) -> bool:
     return any(len(words & sentence) >= needed for sentence in sentences)
 
 
-def describe_leaderboard(lines: Sequence[LeaderboardLine], results: Sequence[CellResult], metric: str) -> list[str]:
-    """Return whether the best run is decided, and which differences its questions can show; [] for a single run."""
-    differences = [line.against_best for line in lines if line.against_best is not None]
+def describe_leaderboard(
+    lines: Sequence[LeaderboardLine], results: Sequence[CellResult], metric: str, titles: Mapping[str, str]
+) -> list[str]:
+    """Return whether the best run is decided, and which differences its questions can show; [] for a single run.
+
+    ``titles`` are the display names of the runs by label.
+    """
+    differences = [replace(d, a=titles[d.a]) for line in lines if (d := line.against_best) is not None]
     if not differences:
         return []
     values = {result.run_id: _values(result, metric) for result in results if result.run is not None}
-    outcome = describe_outcome(lines[0].label, differences)
+    outcome = describe_outcome(titles[lines[0].label], differences)
     pilot = len(next(iter(values.values())))
     return [outcome, *(describe_power(measure_power(metric, values)) if pilot > 1 else [])]
 

@@ -95,6 +95,7 @@ class RunJson(TypedDict):
     baseline: NotRequired[list[JsonObject]]
     outcome: NotRequired[str]
     power: NotRequired[Power]
+    slices: NotRequired[list[JsonObject]]
 
 
 def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:
@@ -148,10 +149,10 @@ def make_table(run: EvalRun) -> Table:
             f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
         ]
         rows.append((name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())))
-    return _make_table(title, ("strategy", *metrics, "p50 ms", "p95 ms"), rows)
+    return make_text_table(title, ("strategy", *metrics, "p50 ms", "p95 ms"), rows)
 
 
-def _make_table(
+def make_text_table(
     title: str, columns: Iterable[str], rows: Iterable[Sequence[str]], left: Container[str] = ("strategy",)
 ) -> Table:
     """Return a table whose columns are aligned right, but for those in ``left``."""
@@ -171,7 +172,7 @@ def make_page_table(run: EvalRun) -> Table:
         where = "in the right document" if name.startswith("page-hit-within") else "everything"
         columns.append(f"{where} @{name.partition('@')[2]}")
     rows = [(name, *(f"{one.means[metric]:.3f}" for metric in metrics)) for name, one in run.strategies.items()]
-    return _make_table("Passages from a judged page among the first K", columns, rows)
+    return make_text_table("Passages from a judged page among the first K", columns, rows)
 
 
 def make_unjudged_table(run: EvalRun) -> Table:
@@ -183,7 +184,7 @@ def make_unjudged_table(run: EvalRun) -> Table:
         shares = [f" ({strategy.share_unjudged[metric]:.0%})" for metric in metrics]
         rows.append((name, *(both + share for both, share in zip(bounds, shares, strict=True))))
     title = "Bounds if none or all unjudged documents among the first K were relevant (share unjudged)"
-    return _make_table(title, ("strategy", *metrics), rows)
+    return make_text_table(title, ("strategy", *metrics), rows)
 
 
 def make_ragas_table(run: EvalRun) -> Table:
@@ -197,7 +198,7 @@ def make_ragas_table(run: EvalRun) -> Table:
         if summaries:  # a run file has no texts to judge
             rows.append((name, *(mean + count for mean, count in zip(means, counts, strict=True))))
     columns = ("strategy", *(metric.replace("_", " ") for metric in metrics))
-    return _make_table("ragas: mean (questions measured / not measured)", columns, rows)
+    return make_text_table("ragas: mean (questions measured / not measured)", columns, rows)
 
 
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
@@ -209,7 +210,7 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
         figures = f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"
         rows.append((item.a, item.b, *figures, describe_difference(item), describe_decision(item)))
     columns = ("a", "b", "a - b", "95% interval", "verdict", "decision")
-    return _make_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict", "decision"))
+    return make_text_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict", "decision"))
 
 
 def render_text(table: Table) -> str:
@@ -226,7 +227,7 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
         shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
         rows.append((name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1]))
     columns = ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused")
-    return _make_table("Answers that contain the reference answer", columns, rows)
+    return make_text_table("Answers that contain the reference answer", columns, rows)
 
 
 def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
@@ -301,10 +302,13 @@ def write_report(path: Path, text: str) -> None:
         raise InvalidInput(f"{path} is not writable ({error.strerror}); choose another path.") from error
 
 
-def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
+def check_baseline(
+    run: EvalRun, path: Path, groups: Mapping[str, Sequence[str]] | None = None
+) -> tuple[BaselineCheck, list[Difference]]:
     """Test, for each strategy in both, whether the baseline's first metric is now lower.
 
-    The test is one-sided and corrected for the number of strategies.
+    The test is one-sided and corrected for the number of strategies. Also return the same for each slice of the
+    questions ({slice: question ids}), with tests and intervals corrected for all of them.
 
     Raises:
         InvalidInput: The file is not a baseline, or has another corpus or other questions.
@@ -317,9 +321,14 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
     for name in shared:
         before = baseline["questions"][name][metric]
         pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
-    return BaselineCheck(
-        tuple(compare_pairs(metric, pairs, alternative="less")), tuple(_make_notes(run, baseline, shared))
-    )
+    in_slices = [
+        (f"{a} on {name}", {key: of_a[key] for key in ids}, b, {key: of_b[key] for key in ids})
+        for name, ids in (groups or {}).items()
+        for a, of_a, b, of_b in pairs
+    ]
+    differences = tuple(compare_pairs(metric, pairs, alternative="less"))
+    check = BaselineCheck(differences, tuple(_make_notes(run, baseline, shared)))
+    return check, compare_pairs(metric, in_slices, alternative="less", together=True)
 
 
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:

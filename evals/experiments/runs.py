@@ -47,8 +47,8 @@ from evals.measures.metrics import (
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.options import Ask, split_strategy
-from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered
+from workbench.retrieval.options import Ask
+from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, split_strategy
 from workbench.types import (
     Index,
     JsonObject,

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from workbench.errors import Cancelled, ConfigurationError, InvalidInput, ModelError
-from workbench.models.llm import SETUP_HINT
+from workbench.errors import SETUP_HINT, Cancelled, ConfigurationError, InvalidInput, ModelError
 from workbench.settings import Settings
 from workbench.types import JsonObject, JsonValue, ShouldStop, mark_slow_step
 from workbench.workbench import Workbench

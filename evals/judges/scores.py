@@ -20,9 +20,8 @@ from rapidfuzz.distance import Levenshtein
 
 from evals.judges.endpoint import Endpoint, run_judging
 from evals.measures.metrics import RagasSummary
-from workbench.errors import InvalidInput, ModelError, list_choices
+from workbench.errors import SETUP_HINT, InvalidInput, ModelError, list_choices
 from workbench.models.encoder import Encoder
-from workbench.models.llm import SETUP_HINT
 from workbench.types import OnProgress, Progress, ShouldStop, Value
 
 FREE_METRICS = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")

@@ -103,6 +103,7 @@ def test_a_server_over_http_that_is_asked_to_stop_takes_the_database_along(
         until = time.monotonic() + LONG
         while postmaster(shared_home) is not None:  # a process of its own stops a server that was still starting
             assert time.monotonic() < until
+            time.sleep(0.05)
     else:
         ends_with_its_server(process, shared_home, signal.SIGTERM)
     assert process.returncode == 0
@@ -113,12 +114,12 @@ def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(
     process = serving(shared_home)
     job = called(process, "manage_document", action="create", content=text)["job"]["job_id"]
     while called(process, "get_job", job_id=job)["job"]["status"] == "queued":
-        pass
+        time.sleep(0.05)
     ends_with_its_server(process, shared_home, signal.SIGTERM)
     again = serving(shared_home)
     assert called(again, "get_job", job_id=job)["job"]["status"] in ("queued", "running", "completed")
     while (ended := called(again, "get_job", job_id=job)["job"])["status"] in ("queued", "running"):
-        pass
+        time.sleep(0.05)
     assert ended["status"] == "completed", ended
     assert called(again, "manage_document", action="list")["total_count"] == 1
     again.communicate(timeout=LONG)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
 from workbench.runtime import check_extra
+from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, mark_slow_step
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 3  # for status 429 and 5xx
 MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
-SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
@@ -60,8 +60,12 @@ class Llm:
         from llama_index.core.llms import ChatMessage
 
         messages = [ChatMessage(system, role="system"), ChatMessage(prompt, role="user")]
-        response = self._attempt(lambda: self.framework.chat(messages, **self._options(schema)))
-        return response.message.content or ""
+        with measure(CHAT, self.name) as call:
+            response = self._attempt(lambda: self.framework.chat(messages, **self._options(schema)))
+            answer = response.message.content or ""
+            usage = getattr(response.raw, "usage", None)
+            call.add_chat(system, prompt, answer, (usage.prompt_tokens, usage.completion_tokens) if usage else None)
+        return answer
 
     def stream(self, system: str, prompt: str) -> Iterator[str]:
         """Yield the answer piece by piece.
@@ -77,15 +81,19 @@ class Llm:
             pieces = self.framework.stream_chat(messages)
             return next(pieces, None), pieces  # requesting the first piece sends the request
 
-        first, rest = self._attempt(begun)
-        if first is None:
-            raise self._failure(ValueError("no pieces"))
-        yield first.delta or ""
-        try:
-            for piece in rest:
-                yield piece.delta or ""
-        except Exception as error:  # the errors of the package and its transport have no common class
-            raise self._failure(error) from error
+        with measure(CHAT, self.name, is_parent=False) as call:
+            first, rest = self._attempt(begun)
+            if first is None:
+                raise self._failure(ValueError("no pieces"))
+            answer = [first.delta or ""]
+            yield answer[0]
+            try:
+                for piece in rest:
+                    answer.append(piece.delta or "")
+                    yield answer[-1]
+            except Exception as error:  # the errors of the package and its transport have no common class
+                raise self._failure(error) from error
+            call.add_chat(system, prompt, "".join(answer))
 
     def read_json(self, system: str, prompt: str, schema: JsonObject | None = None) -> object:
         """Return the JSON value in the answer, which may be inside prose or a code fence; ``schema`` as above.

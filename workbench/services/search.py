@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, ScopeError, StatementRejected
 from workbench.retrieval.hits import agreement
-from workbench.retrieval.options import Ask, split_strategy
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import (
@@ -20,14 +20,25 @@ from workbench.retrieval.strategies import (
     check_index,
     check_parameters,
     describe_unregistered,
+    split_strategy,
     strategy_named,
 )
 from workbench.services.checks import check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
-from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents
-from workbench.types import Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value, as_text
+from workbench.types import (
+    EVERYWHERE_KEY,
+    Comparison,
+    Copy,
+    Index,
+    Passage,
+    ResolvedScope,
+    Scope,
+    SearchResult,
+    Value,
+    as_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -41,8 +41,7 @@ from workbench.app.widgets.table import Column, show_table
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ScopeError, WorkbenchError
 from workbench.marking import match_spans, stem
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import STRATEGIES
+from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.text import WORD, language_title
 from workbench.types import TOTAL, Comparison, JsonObject, JsonValue, Passage, SearchResult, Span, TimedStep
 

@@ -15,7 +15,6 @@ from urllib.parse import parse_qs, urlencode
 import streamlit as st
 
 from workbench.app.compare.matches import format_place_key, place_key
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
@@ -458,7 +457,7 @@ def _show_progress(judging: QuestionJudging) -> None:
     kind = "primary" if finished else "tertiary"
     if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
         address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
-        switch_page("evaluate")
+        address.switch_page("evaluate")
 
 
 def _show_step(label: str, key: str, question: str | None) -> None:

@@ -24,7 +24,7 @@ from evals.gateway import describe_deleted
 from evals.learning import training
 from evals.learning.training import LEARNED_STRATEGY, has_seen_test_set
 from evals.measures.metrics import metric_title
-from evals.measures.significance import SIGNIFICANCE_LEVEL, describe_difference
+from evals.measures.significance import SIGNIFICANCE_LEVEL, describe_difference, explain_difference
 from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.outcome import (
     ExperimentOutcome,
@@ -93,14 +93,8 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
         f"(95% CI {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
         f"corpus: {escape(outcome.experiment.over)}."
     ]
-    if line.against_best and line.against_best.significant:
-        sentences.append("Another run is significantly better on these questions.")
-    elif line.against_best and line.against_best.is_tie:
-        sentences.append("It ties with the first run: both score the same on every question.")
-    elif line.against_best and line.against_best.p < SIGNIFICANCE_LEVEL:
-        sentences.append(f"Compared with the best run, it {describe_difference(line.against_best)}.")
-    elif line.against_best:
-        sentences.append("It is not the best run, but the difference is not significant.")
+    if line.against_best is not None:
+        sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
     if serving is not None:
         sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))
     return sentences
@@ -191,12 +185,9 @@ def _describe_difference(line: LeaderboardLine) -> dict[str, str] | None:
     if difference is None:
         return None
     low, high = difference.interval
-    why = (
-        f"Difference {difference.difference:+.4f}, 95% CI {low:+.4f} to {high:+.4f}; {difference.ties} "
-        "questions equal; randomisation test with Holm correction over all runs compared with the best."
-    )
     kind = "worse" if difference.significant else "equal" if difference.p >= SIGNIFICANCE_LEVEL else "unsure"
-    return {"sign": f"{difference.difference:+.3f}", "text": describe_difference(difference), "kind": kind, "why": why}
+    sign = f"{difference.difference:+.3f}" + ("" if difference.is_tie else f" ({low:+.3f} to {high:+.3f})")
+    return {"sign": sign, "text": explain_difference(difference), "kind": kind}
 
 
 def choose_scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
@@ -344,9 +335,10 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     pair = show_leaderboard(wb, outcome)
     if not outcome.done_cells:
         return
-    runs = {cell.cell.label: cell.run for cell in outcome.done_cells if cell.run is not None}
+    runs = {format_run_title(cell): cell.run for cell in outcome.done_cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
-    for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric):
+    titles = {cell.cell.label: format_run_title(cell) for cell in outcome.done_cells}
+    for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric, titles):
         st.caption(escape_markdown(sentence))
     weaknesses = [*describe_weaknesses(test_set, runs, outcome.metric), *outcome.wording]
     for sentence in (*describe_judged_outside(wb, test_set), *weaknesses):

@@ -21,7 +21,7 @@ from evals.experiments.leaderboard import (
 )
 from evals.experiments.runs import Cell, default_strategies, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
-from evals.measures.significance import describe_difference
+from evals.measures.significance import explain_difference
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import show_experiment
@@ -30,7 +30,6 @@ from workbench.app.evaluate.outcome import format_settings, load_outcome
 from workbench.app.evaluate.shared import preselect_test_set
 from workbench.app.evaluate.test_sets import show_test_set, show_test_sets
 from workbench.app.evaluate.tune import show_tuning
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
@@ -149,8 +148,8 @@ def _verdict_cell(pair: Pair) -> dict[str, str]:
     if difference is None:
         return {"state": "waiting", "text": "not comparable"}
     if not difference.significant:
-        return {"state": "same", "text": describe_difference(difference)}
-    return {"state": "done" if difference.difference > 0 else "failed", "text": describe_difference(difference)}
+        return {"state": "same", "text": explain_difference(difference)}
+    return {"state": "done" if difference.difference > 0 else "failed", "text": explain_difference(difference)}
 
 
 def _leave_view() -> None:
@@ -308,7 +307,7 @@ def show_plan_form(wb: Workbench) -> None:
             st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 address.store_for_next_visit("compare", judge=test_set)
-                switch_page("compare")
+                address.switch_page("compare")
         if go:
             _start_experiment(wb, test_set, cells, metrics, limit, ragas)
 

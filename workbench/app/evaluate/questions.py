@@ -16,7 +16,6 @@ from evals.measures.metrics import metric_title
 from evals.test_set import StoredCorpus, TestSet
 from workbench.app.evaluate.charts import make_changes_chart, make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
-from workbench.app.shell.navigation import switch_page
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strip_markdown
@@ -109,7 +108,7 @@ def _explain_on_compare(
         by=lost.cell.strategy + (f"@{lost.cell.index}" if lost.cell.index else ""),
         missed=document.id if document else "",
     )
-    switch_page("compare")
+    address.switch_page("compare")
 
 
 class JudgedDocuments:

@@ -21,9 +21,8 @@ from workbench.app.state.shared import note_change
 from workbench.app.widgets.looks import escape_markdown, make_file_name
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import InvalidInput
+from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
-from workbench.models.llm import SETUP_HINT
 
 if TYPE_CHECKING:
     import pandas
@@ -56,8 +55,9 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
                     st.rerun()
         with folder:
             st.caption(
-                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
-                "your documents."
+                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Data sets of Hugging Face "
+                "(a folder, or hf:OWNER/NAME) and ir_datasets:NAME are also read, if they are on this machine. The "
+                "corpus is kept separate from your documents."
             )
             upload = st.file_uploader("Zip archive of the folder", type="zip", key="new_zip")
             path = st.text_input("Or path on this machine", key="new_path")

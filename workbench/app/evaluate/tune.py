@@ -12,7 +12,7 @@ from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import Cell
 from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, read_tuning_result
 from evals.measures.metrics import DEFAULT_METRICS, metric_title
-from evals.measures.significance import describe_difference
+from evals.measures.significance import explain_difference
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.outcome import show_quality_chart
@@ -153,7 +153,7 @@ def make_finalist_row(place: int, finalist: Finalist) -> dict[str, object]:
             "held": {"text": f"{finalist.held_out:.3f}", "order": finalist.held_out},
             "interval": {"text": f"{low:.3f} to {high:.3f}", "order": low},
             "tuned": {"text": f"{finalist.tuned:.3f}", "order": finalist.tuned},
-            "verdict": f"{against.difference:+.3f}, {describe_difference(against)}" if against else "–",
+            "verdict": f"{against.difference:+.3f}. {explain_difference(against)}" if against else "–",
             "ms": {"text": f"{p50:.1f}{' ★' if finalist.on_front else ''}", "order": p50},
         },
         "notes": {} if finalist.is_default else {"what": format_changed_parameters(finalist.candidate)},

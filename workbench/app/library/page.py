@@ -23,7 +23,7 @@ from workbench.app.shell.work import (
     show_start_buttons,
 )
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, choose_in_url
+from workbench.app.state.shared import OPENING, choose_in_url, name_tab
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import (
     report_errors,
@@ -536,6 +536,7 @@ DOCUMENT_COLUMNS = (
 
 def show_source(wb: Workbench, source: Source) -> None:
     """Show a source, its documents, and actions for both."""
+    name_tab(part=source.title)
     st.button("Library", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title(escape_markdown(source.title), anchor=False, width="stretch")

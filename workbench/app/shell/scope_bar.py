@@ -100,6 +100,7 @@ def show_scope_bar(wb: Workbench) -> None:
             if chosen:
                 settings = escape_markdown(f"{chosen.chunker} passages, {chosen.embedding_model}")
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
+        st.html('<button class="wb-find" type="button">Find <kbd>Ctrl K</kbd></button>', width="content")
 
 
 def _drop_invalid_dates() -> None:

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.shell.navigation import PageEntry, switch_page
+from workbench.app.shell.navigation import PageEntry
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, note_change
+from workbench.app.state.shared import OPENING, name_tab, note_change
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
@@ -93,7 +93,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
     """Show the button that opens a page for adding documents."""
     label, icon = START_PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
-        switch_page(page)
+        address.switch_page(page)
 
 
 def show_sample_button(wb: Workbench) -> None:
@@ -177,13 +177,27 @@ TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, h
 
 def show_tray(page: PageEntry) -> None:
     """Show the tray; redraw the page when a job starts, stores its first files or ends."""
-    drawn = _tray_state(_list_jobs(page))
+    works = list_job_views()
+    name_tab(state=tab_state(works.values()))
+    drawn = _tray_state(_select_for_page(works, page))
     going_on = any(running for _, running, _ in drawn)
     st.fragment(_refresh_tray, run_every=BUSY_REFRESH_S if going_on else IDLE_REFRESH_S)(page, drawn)
 
 
-def _list_jobs(page: PageEntry) -> dict[str, JobView]:
-    return {key: work for key, work in list_job_views().items() if work.job.kind not in page.jobs}
+def _select_for_page(works: Mapping[str, JobView], page: PageEntry) -> dict[str, JobView]:
+    return {key: work for key, work in works.items() if work.job.kind not in page.jobs}
+
+
+def tab_state(works: Iterable[JobView]) -> str:
+    """Return the state of the jobs for the title of the tab: "failed", "stalled", or "12%" of the slowest one."""
+    shown = [work for work in works if not _is_hidden(work)]
+    if any(_sort_key(work) == 0 for work in shown):
+        return "failed"
+    running = [work.job for work in shown if work.is_running]
+    if any(job.stalled for job in running):
+        return "stalled"
+    shares = [job.share for job in running if job.status == "running"]
+    return f"{int(min(shares) * 100)}%" if shares else "queued" if running else ""
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
@@ -197,10 +211,12 @@ def _has_stored_files(work: JobView) -> bool:
 
 def _refresh_tray(page: PageEntry, drawn: TrayState) -> None:
     try:
-        works = _list_jobs(page)
+        works = list_job_views()
     except StorageError as error:
         st.error(escape_markdown(str(error)))
         return
+    name_tab(state=tab_state(works.values()))
+    works = _select_for_page(works, page)
     if _tray_state(works) != drawn:
         note_change()
         st.rerun()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from workbench.formatting import count_text
+from workbench.ingestion.readers.formats import suggest_remedies
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, Passage
 
@@ -61,13 +63,14 @@ def describe_unsupported(names: Sequence[str]) -> str:
     """Return "Unsupported file type: clip.mp4.", or its plural for several files; "" for none."""
     if not names:
         return ""
+    advice = suggest_remedies(PurePath(name).suffix.lower() for name in names)
     if len(names) == 1:
-        return f"Unsupported file type: {names[0]}."
+        return f"Unsupported file type: {names[0]}. {advice}".strip()
     named, last = names[:-1], names[-1]
     if len(names) > MAX_FILES_NAMED:
         named = names[: MAX_FILES_NAMED - 1]
         last = count_text(len(names) - len(named), "other file")
-    return f"Unsupported file types: {', '.join(named)} and {last}."
+    return f"Unsupported file types: {', '.join(named)} and {last}. {advice}".strip()
 
 
 Hue = Literal[

@@ -13,10 +13,8 @@ from workbench.app.state.shared import load_indexes
 from workbench.app.widgets.looks import escape_markdown, render_mark, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.errors import ScopeError
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters
-from workbench.storage.promotions import EVERYWHERE_KEY
-from workbench.types import Comparison, ParameterValue, Promotion, Scope
+from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters, split_strategy
+from workbench.types import EVERYWHERE_KEY, Comparison, ParameterValue, Promotion, Scope
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Cell, CellResult

@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app.state import address
 from workbench.app.state.address import add_base_path
-from workbench.app.state.shared import note_change
+from workbench.app.state.shared import name_tab, note_change
 from workbench.app.widgets.elements import to_json
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.markdown import parse_markdown
@@ -139,6 +139,7 @@ def show_reader(wb: Workbench, index: str | None = None) -> None:
     document = find_document(wb)
     if document is None:
         return
+    name_tab(part=document.title)
     title, width = escape_markdown(document.title, 120) or "Document", 1240 if wb.documents.file(document.id) else 980
     st.dialog(title, width=width, position="right", on_dismiss=close_document)(show_document)(wb, document, index)
 

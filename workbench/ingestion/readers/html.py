@@ -370,6 +370,8 @@ HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "nosc
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
 MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
+META_ATTRIBUTES = ("name", "property", "itemprop", "http-equiv")
+LINKED_DATE = re.compile(r'"(dateModified|datePublished)"\s*:\s*"([^"\\]{4,40})"')  # in JSON-LD
 META_NAMES = {
     "description": "description",
     "author": "author",
@@ -947,10 +949,16 @@ def _element_text(element: HtmlElement | None) -> str:
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for tag in root.iter("meta", "time"):
-        key = META_NAMES.get((tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower())
+        key = META_NAMES.get(next(filter(None, map(tag.get, META_ATTRIBUTES)), "").lower())
         content = (tag.get("content") or tag.get("datetime") or "").strip()
         if key and content:
             metadata.setdefault(key, content)
+    for block in root.iterfind(".//script[@type='application/ld+json']"):
+        for name, written in LINKED_DATE.findall(block.text or ""):
+            metadata.setdefault(META_NAMES[name.lower()], written)
+    times = {tag.get("datetime", "") for tag in root.iter("time")} - {""}
+    if len(times) == 1:  # several are about events, comments or other articles
+        metadata.setdefault("time", times.pop())
     for link in root.iterfind(".//link"):
         if link.get("rel") == "canonical" and link.get("href"):
             metadata["canonical_url"] = link.get("href")

@@ -19,7 +19,7 @@ function axis([low, high], digits) {
 
 function verdict(row) {
   if (!row.against) return make("span", { class: "quiet" }, row.leads);
-  return make("span", { title: row.against.why }, make("b", { class: row.against.kind }, row.against.sign), ` ${row.against.text}`);
+  return make("span", {}, make("b", { class: row.against.kind }, row.against.sign), ` ${row.against.text}`);
 }
 
 function act(row, view) {

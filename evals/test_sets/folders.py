@@ -299,6 +299,11 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
         verb = "is" if len(paths) == 2 else "are"
         problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
+    return read_qrels(path, question_ids, problems)
+
+
+def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
+    """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
     judgments: list[Judgment] = []
     broken: list[str] = []
     first = True

@@ -668,6 +668,7 @@ def show_board(
         data["judging"] = {
             "about": judging.about,
             "title": judging.test_set.title,
+            "scale": judging.scale,
             "grades": grades,
             "same": find_same_places(comparison, grades),
             "kept": st.session_state.get(_STORED_MARKS_KEY, 0),

@@ -280,11 +280,11 @@ def make_environment(settings: Settings) -> dict[str, str]:
         if value is None:
             environment.pop(variable_name(name), None)
         else:
-            environment[variable_name(name)] = _text_of(value)
+            environment[variable_name(name)] = _format_value(value)
     return environment
 
 
-def _text_of(value: object) -> str:
+def _format_value(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else "" if value is None else str(value)
 
 
@@ -299,7 +299,7 @@ _WRITING = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class SettingValue(Value):
-    """The value of a setting, and where it comes from."""
+    """The value of a setting, and its origin."""
 
     variable: str
     value: str  # of a secret only dots, or "" if it is not set
@@ -327,7 +327,7 @@ def list_settings() -> list[SettingValue]:
     stored = {name.upper() for name in _read_own_variables(file)} if file.is_file() else set[str]()
     rows: list[SettingValue] = []
     for name in Settings.model_fields:
-        variable, value = variable_name(name), _text_of(getattr(settings, name))
+        variable, value = variable_name(name), _format_value(getattr(settings, name))
         origin = ENVIRONMENT if variable in environment else str(file) if variable in stored else DEFAULT
         hides = is_secret(variable)
         rows.append(SettingValue(variable, SECRET_SHOWN if hides and value else value, origin, hides))
@@ -346,11 +346,11 @@ def write_settings(changes: Mapping[str, str]) -> Path:
     Raises:
         InvalidInput: There is no such setting, or a file cannot hold its value.
         Conflict: The environment has the variable, so that the file would have no effect.
-        ConfigurationError: The value is not valid, or the file cannot be written.
+        ConfigurationError: The value is not valid, or the file is not writable.
     """
     file = Path(".env").resolve()  # a link stays a link
     if file.exists() and not file.is_file():
-        raise ConfigurationError(f"{file} is not a regular file; set the variables where it comes from.")
+        raise ConfigurationError(f"{file} is not a regular file; set the variables at its origin.")
     environment, wanted = _read_environment(), {name.upper(): value for name, value in changes.items()}
     for variable, value in wanted.items():
         _check_change(variable, value, environment)

@@ -1,4 +1,4 @@
-"""``workbench eval``, ``experiments``, ``judgments``, ``apply``, ``check`` and ``learn``: measure strategies, and train a ranker."""
+"""The commands on measuring: ``eval``, ``experiments``, ``judgments``, ``apply``, ``check`` and ``learn``."""
 
 from __future__ import annotations
 

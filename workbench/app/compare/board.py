@@ -285,7 +285,7 @@ def render_card(
 
 
 def find_best_start(text: str, matches: Sequence[tuple[int, str]], length: int) -> int:
-    """Return where an excerpt of ``length`` characters starts: at the sentence followed by most words of the question.
+    """Return the start of an excerpt of ``length`` characters: at the sentence followed by most words of the question.
 
     Args:
         text: The text.

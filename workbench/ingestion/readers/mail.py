@@ -11,7 +11,7 @@ from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import groupby
-from typing import Any, cast
+from typing import cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
@@ -29,7 +29,7 @@ QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
 class LenientPolicy(EmailPolicy):
     """The standard library's rules, except that a header on which its parser fails counts as empty."""
 
-    def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 - as in the standard library
+    def header_fetch_parse(self, name: str, value: str) -> str:
         """Return the parsed header."""
         try:
             return super().header_fetch_parse(name, value)
@@ -43,7 +43,7 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = message_from_bytes(data.lstrip(), policy=LenientPolicy())
+    message = _parse_message(data.lstrip())
     if not any(_read_header(message, header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
@@ -61,9 +61,13 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     if not MAILBOX_LINE.match(data):
         raise UnreadableDocument(f"'{name}' is not a mailbox in mbox format: its first line is not 'From ... TIME'.")
     texts = (QUOTED_LINE.sub(rb"\1", text) for text in MAILBOX_LINE.split(data) if text.strip())
-    messages = [message_from_bytes(text, policy=LenientPolicy()) for text in texts]
+    messages = [_parse_message(text) for text in texts]
     parts = [part for message in messages for part in _read_message(message, name)]
     return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
+
+
+def _parse_message(data: bytes) -> EmailMessage:
+    return cast("EmailMessage", message_from_bytes(data, policy=LenientPolicy()))
 
 
 def _read_message(message: EmailMessage, name: str) -> Iterator[str]:

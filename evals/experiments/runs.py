@@ -598,7 +598,7 @@ def parse_experiment(row: Row) -> Experiment:
     plan = row["plan"]
     fields: dict[str, Any] = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
     view: dict[str, Any] = row["view"]
-    fields["view"] = SavedView(view.get("metric", ""), view.get("tag", ""), tuple(view.get("runs", ())))
+    fields["view"] = SavedView(view.get("metric", ""), tuple(view.get("runs", ())), view.get("tag", ""))
     fields["tags"] = tuple(row["tags"])
     return Experiment(
         **fields,

@@ -113,9 +113,9 @@ def _has_code_lines(element: HtmlElement) -> bool:
     lines = [child for child in element if isinstance(child.tag, str)]
     if len(lines) < 2 or not all(line.tag in LINE_TAGS for line in lines):
         return False
-    first = _leading_number(lines[0])
+    first = _read_line_number(lines[0])
     if first is not None and _is_in_code(element):
-        return [_leading_number(line) for line in lines] == list(range(first, first + len(lines)))
+        return [_read_line_number(line) for line in lines] == list(range(first, first + len(lines)))
     return all(_is_code_only(line) for line in lines) and (
         any(CODE_CLASS.search(each.get("class", "")) for each in (element, element.getparent()) if each is not None)
         or any(line.text_content()[:1].isspace() for line in lines)
@@ -139,7 +139,7 @@ def _is_code_only(line: HtmlElement) -> bool:
     )
 
 
-def _leading_number(line: HtmlElement) -> int | None:
+def _read_line_number(line: HtmlElement) -> int | None:
     """Return the number at the start of a line, if it is marked as line number or is a link to its own line."""
     part = next((part for part in line.iter() if isinstance(part.tag, str) and (part.text or "").strip()), line)
     text = (part.text or "").strip()
@@ -241,7 +241,7 @@ def _is_numbered(cells: list[HtmlElement]) -> bool:
     numbers, code = cells[:-1], cells[-1]
     if not numbers or not all(LINE_NUMBERS.fullmatch("".join(cell.itertext())) for cell in numbers):
         return False
-    marked = _leading_number(code.getparent()) is not None or any(
+    marked = _read_line_number(code.getparent()) is not None or any(
         _has_number_name(part) for cell in numbers for part in cell.iter() if isinstance(part.tag, str)
     )
     has_code = code.find(".//pre") is not None or code.find(".//code") is not None

@@ -6,12 +6,11 @@ import quopri
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from email import message_from_bytes
+from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
-from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import groupby
-from typing import Any, cast
+from typing import cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
@@ -26,15 +25,15 @@ ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-class LenientPolicy(EmailPolicy):
-    """The standard library's rules, except that a header on which its parser fails counts as empty."""
+def _parse_header(name: str, value: str) -> str:
+    """Parse a header; one on which the standard library's parser fails counts as empty."""
+    try:
+        return policy.default.header_factory(name, value)
+    except Exception:  # noqa: BLE001 - it raises IndexError, AttributeError, ValueError and others
+        return policy.default.header_factory(name, "")
 
-    def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 - as in the standard library
-        """Return the parsed header."""
-        try:
-            return super().header_fetch_parse(name, value)
-        except Exception:  # noqa: BLE001 - it raises IndexError, AttributeError, ValueError and others
-            return super().header_fetch_parse(name, "")
+
+MAIL_POLICY = policy.default.clone(header_factory=_parse_header)
 
 
 def read_mail(data: bytes, name: str) -> Draft:
@@ -43,7 +42,7 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = message_from_bytes(data.lstrip(), policy=LenientPolicy())
+    message = message_from_bytes(data.lstrip(), policy=MAIL_POLICY)
     if not any(_read_header(message, header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
@@ -61,7 +60,7 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     if not MAILBOX_LINE.match(data):
         raise UnreadableDocument(f"'{name}' is not a mailbox in mbox format: its first line is not 'From ... TIME'.")
     texts = (QUOTED_LINE.sub(rb"\1", text) for text in MAILBOX_LINE.split(data) if text.strip())
-    messages = [message_from_bytes(text, policy=LenientPolicy()) for text in texts]
+    messages = [message_from_bytes(text, policy=MAIL_POLICY) for text in texts]
     parts = [part for message in messages for part in _read_message(message, name)]
     return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
 

@@ -479,6 +479,8 @@ HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "nosc
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
 MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
+META_ATTRIBUTES = ("name", "property", "itemprop", "http-equiv")
+LINKED_DATE = re.compile(r'"(dateModified|datePublished)"\s*:\s*"([^"\\]{4,40})"')  # in JSON-LD
 META_NAMES = {
     "description": "description",
     "author": "author",
@@ -748,7 +750,8 @@ def _open_formula(element: HtmlElement) -> None:
         if "tex" in note.get("encoding", "") and _element_text(note):
             _replace_element(element, "span", f"${_element_text(note)}$")
             return
-    _replace_element(element, "span", formula_text(element))
+    written = (element.get("alttext") or "").strip()
+    _replace_element(element, "span", f"${written}$" if written else formula_text(element))
 
 
 MATH_BRACES = {"msup": "^", "msub": "_", "mover": "^", "munder": "_"}
@@ -813,9 +816,12 @@ def _write_scripts(root: HtmlElement) -> None:
     for reading in readings:
         if reading.getparent() is not None:
             reading.drop_tree()
-    for element in list(root.iter("sup", "sub", "span")):
+    for element in list(root.iter("sup", "sub", "span", "a")):
+        is_mark = NOTE_ROLE.search(f"{element.get('epub:type', '')} {element.get('role', '')}") is not None
+        if is_mark and element.tag == "a" and element.find(".//sup") is None:
+            _replace_element(element, "span", f"[{_element_text(element).strip('[]() ')}]")
         is_raised = element.tag == "sup" or RAISED_STYLE.search(element.get("style", "")) is not None
-        if (element.tag == "span" and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
+        if (element.tag in ("span", "a") and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
             continue
         before, text = _text_ahead(element), _element_text(element)
         has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
@@ -850,6 +856,7 @@ CONTENT_OPENERS = {
 }  # fmt: skip
 
 
+NOTE_ROLE = re.compile(r"(?:^|\s)(?:doc-)?noteref(?:\s|$)")
 RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
 INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))
 
@@ -902,6 +909,8 @@ def _count_unread(element: HtmlElement) -> None:
     tag = element.tag
     if tag in MEDIA_TAGS:
         leave_out("embedded media and drawings")
+    elif tag == "noscript":
+        leave_out("parts for browsers without scripts", bool(_element_text(element)))
     elif tag in ("input", "select", "textarea"):
         leave_out("form fields", element.get("type", "text").lower() not in ("hidden", "submit", "button", "reset"))
     elif isinstance(tag, str) and tag not in UNREAD_TAGS and _element_text(element):
@@ -1058,10 +1067,16 @@ def _element_text(element: HtmlElement | None) -> str:
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for tag in root.iter("meta", "time"):
-        key = META_NAMES.get((tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower())
+        key = META_NAMES.get(next(filter(None, map(tag.get, META_ATTRIBUTES)), "").lower())
         content = (tag.get("content") or tag.get("datetime") or "").strip()
         if key and content:
             metadata.setdefault(key, content)
+    for block in root.iterfind(".//script[@type='application/ld+json']"):
+        for name, written in LINKED_DATE.findall(block.text or ""):
+            metadata.setdefault(META_NAMES[name.lower()], written)
+    times = {tag.get("datetime", "") for tag in root.iter("time")} - {""}
+    if len(times) == 1:  # several are about events, comments or other articles
+        metadata.setdefault("time", times.pop())
     for link in root.iterfind(".//link"):
         if link.get("rel") == "canonical" and link.get("href"):
             metadata["canonical_url"] = link.get("href")

@@ -72,7 +72,7 @@ def declare_crawl(parser: argparse.ArgumentParser) -> None:
     browser = parser.add_mutually_exclusive_group()
     browser.add_argument("--browser", action="store_true", help="render every page in Chromium, not only empty ones")
     browser.add_argument("--no-browser", action="store_true", help="never start a browser")
-    parser.add_argument("--keep-gone", action="store_true", help="keep documents of missing pages, marked as removed")
+    parser.add_argument("--keep-gone", action="store_true", help="keep documents of missing pages, marked as gone")
     parser.add_argument("--refresh", action="store_true", help=REFRESH_HELP)
     parser.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS_HELP)
     parser.add_argument(

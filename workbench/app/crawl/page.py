@@ -307,7 +307,7 @@ def _show_log(wb: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
 
 WITHIN_TITLES = {"path": "Folder of the start page", "host": "Host", "domain": "Host and subdomains"}
 BROWSER_TITLES = {"auto": "If a page is empty without it", "always": "Always", "never": "Never"}
-GONE_TITLES = {"remove": "Delete their documents", "keep": "Keep, marked as removed"}
+GONE_TITLES = {"remove": "Delete their documents", "keep": "Keep, marked as gone"}
 DEFAULT_MAX_DEPTH = 25  # links from the start page, by default
 _PREVIEW_KEY = "crawl_dry_run"
 MAX_SAMPLE_CHARS = 1_500  # characters of a sample text

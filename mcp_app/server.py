@@ -39,7 +39,7 @@ from mcp_app.tool import Tool
 from mcp_app.tools import select_tools
 from workbench import __version__
 from workbench.errors import WorkbenchError, list_choices
-from workbench.opening import Opening
+from workbench.opening import Opening, end_soon
 from workbench.telemetry import is_enabled
 from workbench.types import JsonObject, JsonValue
 
@@ -149,7 +149,10 @@ class WorkbenchServer(MCPServer[EmptyState]):
             group.start_soon(cancel_on_signal, group.cancel_scope)
             async with open_standard_streams() as (incoming, outgoing):
                 options = self._lowlevel_server.create_initialization_options()
-                await self._lowlevel_server.run(incoming, outgoing, options)
+                try:
+                    await self._lowlevel_server.run(incoming, outgoing, options)
+                finally:
+                    end_soon()
             group.cancel_scope.cancel()
 
     async def _warm_after_first_reply(

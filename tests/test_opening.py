@@ -122,4 +122,7 @@ def test_an_opening_takes_its_settings_from_its_opener(make_settings: Callable[.
     workbench = opening.wait(60)
     assert workbench is not None
     assert workbench.settings is settings
+    until = time.monotonic() + 60
+    while not opening.is_warm and time.monotonic() < until:
+        time.sleep(0.01)  # closing does not wait for a model that is loading
     assert opening.close() is True

@@ -9,7 +9,6 @@ that is taken from a document shows.
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import time
@@ -69,12 +68,6 @@ class World:
     def outside(self, *inside: str) -> list[str]:
         """Return the words of all places but the given ones."""
         return [word for name, place in self.places.items() if name not in inside for word in place.own_words]
-
-
-@pytest.fixture
-def drill_seconds() -> float:
-    """How long a drill runs: 15 s in an ordinary run."""
-    return float(os.environ.get("DRILL_SECONDS", "15"))
 
 
 @pytest.fixture

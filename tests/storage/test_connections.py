@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
+from tests.shared_home import postmaster
 from tests.storage.relay import Relay
 from workbench import Workbench
 from workbench.errors import Conflict, StorageError
 from workbench.settings import Settings
 from workbench.storage.database import Database, bind_json, translate_errors
+from workbench.storage.postgres import leave_server, start_embedded_server
 
 HIDDEN = "s3cret-word"
 
@@ -91,6 +95,36 @@ def test_a_database_that_goes_is_reported_and_one_that_is_back_serves_the_next_q
     assert database.row(one) == {"one": 1}
     database.close()
     relay.cut()
+
+
+def test_a_server_that_is_frozen_is_reported_and_serves_again_once_it_continues(shared_home: Path) -> None:
+    url = start_embedded_server(shared_home / "postgres")
+    database = Database(url, connect_timeout=2.0, revive=lambda: start_embedded_server(shared_home / "postgres"))
+    one = psycopg.sql.SQL("SELECT 1 AS one")
+    assert database.row(one) == {"one": 1}
+    number = postmaster(shared_home)
+    assert number is not None
+    server = psutil.Process(number)
+    processes = [server, *server.children(recursive=True)]
+    time.sleep(2.1)  # from then on a connection is checked before it is used
+    try:
+        for process in processes:
+            process.suspend()
+        started = time.monotonic()
+        with pytest.raises(StorageError, match="did not answer in time"):
+            database.row(one)
+        answered = time.monotonic()
+        with pytest.raises(StorageError, match="did not answer in time"):
+            database.row(one)  # the next read of the same page does not wait again
+        assert answered - started < 30, "without a limit, until the server continues"
+        assert time.monotonic() - answered < 1
+    finally:
+        for process in processes:
+            process.resume()
+    time.sleep(1.1)
+    assert database.row(one) == {"one": 1}
+    database.close()
+    leave_server(shared_home / "postgres")
 
 
 def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:

@@ -284,6 +284,7 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # lone surrogates, such as the
 IDLE_CHECK_AFTER_S = 2.0  # seconds of idleness after which a pooled connection is checked before reuse
 POOL_CHECK_AFTER_S = 2.0  # seconds without a free connection after which the database is checked
 POOL_TIMEOUT_S = 30.0  # seconds to wait for a connection of a busy database
+RETRY_AFTER_S = 1.0  # seconds after a timeout in which further calls, such as the rest of a page, fail at once
 _return_times: dict[int, float] = {}
 
 
@@ -308,6 +309,10 @@ class Database:
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
         self._pooled = False  # known once the pool is open
+        self._timeout: tuple[float, StorageError | None] = (
+            0.0,
+            None,
+        )  # when a server last gave no answer, and its error
 
     @property
     def place(self) -> str:
@@ -372,15 +377,21 @@ class Database:
                 pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
+        failed_at, failure = self._timeout
+        if failure is not None and time.monotonic() - failed_at < RETRY_AFTER_S:
+            raise failure
         try:
             return pool.getconn(timeout=POOL_CHECK_AFTER_S)
         except PoolTimeout:
+            started = time.monotonic()
             try:
+                if self._revive is not None:
+                    self._revive()  # does nothing if the server is running
                 check_reachable(self.url, self._connect_timeout)
-            except StorageError:
-                if self._revive is None:
-                    raise
-                self._revive()
+            except StorageError as error:
+                if time.monotonic() - started > self._connect_timeout / 2:
+                    self._timeout = (time.monotonic(), error)
+                raise
             return pool.getconn(timeout=POOL_TIMEOUT_S - POOL_CHECK_AFTER_S)
 
     def rows(self, query: Query, parameters: Values = ()) -> list[Row]:
@@ -449,7 +460,7 @@ def _check_connection(connection: psycopg.Connection[Any]) -> None:
     """
     rested = time.monotonic() - _return_times.get(id(connection), 0.0) > IDLE_CHECK_AFTER_S
     if rested or _has_pending_data(connection):
-        ConnectionPool.check_connection(connection)
+        execute_with_timeout(connection, b"SELECT 1", POOL_CHECK_AFTER_S)  # a frozen server answers nothing
 
 
 def _check_socket(connection: psycopg.Connection[Any]) -> None:

@@ -71,10 +71,10 @@ def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="session")
 def serve(test_home: Path) -> Iterator[Callable[..., str]]:
-    """Start the app on a database, with further settings, and return its address; processes are ended by id."""
+    """Start the app on a database, in a folder, with further settings; returns its address. It is ended by its id."""
     started: list[subprocess.Popen] = []
 
-    def start(database_url: str, **settings: str) -> str:
+    def start(database_url: str, folder: Path = test_home, **settings: str) -> str:
         port = free_port()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")} | {
             "WORKBENCH_HOME": str(test_home),
@@ -85,7 +85,7 @@ def serve(test_home: Path) -> Iterator[Callable[..., str]]:
             **settings,
         }
         code = f"import sys; from workbench.app.shell.serve import serve; sys.exit(serve({port}))"
-        started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=test_home))
+        started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=folder))
         return f"http://127.0.0.1:{port}"
 
     yield start
@@ -211,7 +211,7 @@ def goto(page: Page, app: str) -> Callable[[str], Page]:
 
     def go(path: str) -> Page:
         page.goto(app + path)
-        expect(page.locator(".st-key-scopebar")).to_be_visible()
+        expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
         return page
 
     return go

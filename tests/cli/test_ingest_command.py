@@ -102,7 +102,7 @@ def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
     wb: Workbench, environment: dict[str, str], folder: Callable[..., Path]
 ) -> None:
     words = " ".join(f"word{number}" for number in range(150))
-    root = folder({f"{number}.md": f"# Paper {number}\n\n{words}" for number in range(1500)})
+    root = folder({f"{number}.md": f"# Paper {number}\n\n{words}" for number in range(600)})
     running = subprocess.Popen([*COMMAND, "ingest", str(root), "--source", "Papers"], stderr=-1, env=environment)
     while wb.documents.count() == 0:
         assert running.poll() is None
@@ -112,9 +112,9 @@ def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
     assert running.returncode == 130
     assert "Stopping after the current document" in said and "Traceback" not in said
     stored = wb.documents.count()
-    assert 0 < stored < 1500
+    assert 0 < stored < 600
     assert wb.indexes.get().documents_count == stored
     done = subprocess.run([*COMMAND, "ingest", str(root), "--source", "Papers", "--json"], stdout=-1, env=environment)
     assert json.loads(done.stdout)["documents"] == {
-        "added": 1500 - stored, "updated": 0, "unchanged": stored, "failed": 0
+        "added": 600 - stored, "updated": 0, "unchanged": stored, "failed": 0
     }  # fmt: skip

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.crawling.site import QUICK, TestSite, page, redirect
+from tests.worker_nest import WorkerProcess, worker_process
 from workbench import Workbench
 from workbench.crawling.urls import url_path
 
@@ -23,26 +20,17 @@ PATIENCE = 240  # seconds; only a failure takes that long
 
 
 @pytest.fixture
-def hatch(database_url: str, test_home: Path) -> Iterator[Callable[[], int]]:
-    """Start worker processes; returns the id of each."""
-    settings = {"HOME": test_home, "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
-    environment = os.environ | {f"WORKBENCH_{name}": str(value) for name, value in settings.items()}
-    environment |= {"WORKBENCH_CRAWL_ALLOW_HOSTS": "127.0.0.1", "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, str(Path(__file__).with_name("worker_nest.py"))]
-    hatched = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as nest:
-        assert nest.stdin is not None and nest.stdout is not None
+def hatch(database_url: str, test_home: Path) -> Iterator[Callable[[], WorkerProcess]]:
+    """Start worker processes."""
+    hatched: list[WorkerProcess] = []
 
-        def one() -> int:
-            nest.stdin.write(b"\n")
-            nest.stdin.flush()
-            hatched.append(int(nest.stdout.readline()))
-            return hatched[-1]
+    def one() -> WorkerProcess:
+        hatched.append(worker_process(database_url, test_home, stalled=1.0, CRAWL_ALLOW_HOSTS="127.0.0.1"))
+        return hatched[-1]
 
-        yield one
-        for worker in hatched:  # the dead ones among them are not reaped before the nest ends
-            os.kill(worker, signal.SIGKILL)
-        nest.stdin.close()
+    yield one
+    for worker in hatched:
+        worker.kill()
 
 
 def make_site(site: TestSite) -> None:
@@ -79,7 +67,7 @@ def steps(wb: Workbench, job_id: str) -> int:
 
 
 def test_kills_at_random_moments_leave_no_trace(
-    wb: Workbench, site: TestSite, crawl: Callable[..., Any], hatch: Callable[[], int]
+    wb: Workbench, site: TestSite, crawl: Callable[..., Any], hatch: Callable[[], WorkerProcess]
 ) -> None:
     make_site(site)
     calm = crawl(f"{site.url}/p0", within="host", title="Calm", max_pages=PAGES)
@@ -94,7 +82,7 @@ def test_kills_at_random_moments_leave_no_trace(
         while steps(wb, job) < moment:
             assert time.monotonic() < until
             time.sleep(0.01)
-        os.kill(worker, signal.SIGKILL)
+        worker.kill()
         assert wb.jobs.get(job).status == "running"
         hits_now = site.hits()
         paths = [url_path(p.url) for p in wb.crawls.pages(job) if p.state != "queued"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable
 
@@ -12,6 +10,7 @@ import pytest
 from tests.crawling.site import QUICK, TestSite, page
 from tests.crawling.test_killed_workers import PATIENCE, corpus, hatch, told
 from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts
+from tests.worker_nest import WorkerProcess
 from workbench import Workbench
 
 __all__ = ["hatch"]  # a fixture
@@ -30,7 +29,7 @@ def test_a_worker_that_is_killed_while_pages_are_embedded_leaves_no_trace(
     dies: str,
     wb: Workbench,
     site: TestSite,
-    hatch: Callable[[], int],
+    hatch: Callable[[], WorkerProcess],
     database_url: str,
 ) -> None:
     make_site(site)
@@ -47,7 +46,7 @@ def test_a_worker_that_is_killed_while_pages_are_embedded_leaves_no_trace(
             assert not wb.jobs.get(job).is_finished
             time.sleep(0.05)
         assert wb.documents.count() == 0
-        os.kill(leader if dies == "leader" else helper, signal.SIGKILL)
+        (leader if dies == "leader" else helper).kill()
         hits = site.hits()
     done = wb.jobs.wait(job, timeout=PATIENCE)
     assert done.status == "completed"

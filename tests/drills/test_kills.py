@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.jobs.test_jobs import worker_process
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.storage.graph import SERVING_PARAMETERS
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from subprocess import Popen
 
 import psycopg
 from psycopg import sql
+
+from tests.worker_nest import WorkerProcess
 
 MANY = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number * 7} " * 700 for number in range(80)}
 _TURN = "SELECT {lock}(7215005, hashtext(%s))"
 
 
-def one_killed(dies: str, leader: Popen[bytes], helper: Popen[bytes]) -> Popen[bytes]:
+def one_killed(dies: str, leader: WorkerProcess, helper: WorkerProcess) -> WorkerProcess:
     """Kill the worker that leads a job, or its helper (``dies``), and return the other."""
     killed, survivor = (leader, helper) if dies == "leader" else (helper, leader)
     killed.send_signal(signal.SIGKILL)

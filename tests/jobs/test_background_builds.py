@@ -12,7 +12,8 @@ import pytest
 from psycopg import sql
 
 from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
-from tests.jobs.test_jobs import LONG, worker_process
+from tests.jobs.test_jobs import LONG
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import Conflict
 

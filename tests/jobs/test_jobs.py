@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import psycopg
 import pytest
 
 from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.jobs.worker import WorkerHandle
@@ -200,14 +199,6 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
     assert wb.jobs.heard() == {}
     assert wb.documents.count() == 120
     assert wb.jobs.tally(job.id).files == {"added": 120}  # also those that the killed worker brought in
-
-
-def worker_process(database_url: str, home: Path) -> subprocess.Popen[bytes]:
-    """Return a worker in a separate process."""
-    code = "from workbench import Workbench;  Workbench.open().start_worker(heartbeat=0.2, stalled=4.0).join()"
-    settings = {"HOME": str(home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
-    environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
-    return subprocess.Popen([sys.executable, "-c", code], env=environment)
 
 
 def test_a_job_that_a_living_process_holds_is_not_run_twice(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken_again
-from tests.jobs.test_jobs import LONG, worker_process
+from tests.jobs.test_jobs import LONG
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.jobs.sharing import Assignment, Outcome, make_progress_reporter
 from workbench.jobs.worker import start_worker

@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, one_killed, passages
-from tests.jobs.test_jobs import LONG, worker_process
+from tests.jobs.test_jobs import LONG
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.ingestion.embedding import PART_PASSAGES
 from workbench.jobs.sharing import PROGRESS_INTERVAL_S, Assignment, make_embedding_reporter, share_embedding

@@ -13,7 +13,8 @@ import pytest
 from psycopg import sql
 
 from tests.jobs.shared_work import MANY, taken_again
-from tests.jobs.test_jobs import LONG, worker_process
+from tests.jobs.test_jobs import LONG
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.storage.database import statement
 

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.shared_home import postmaster, stop_server
+from tests.shared_home import fresh_home, postmaster, stop_server
 from workbench.errors import StorageError
 
 pytestmark = pytest.mark.slow
@@ -74,10 +74,18 @@ def works(home: Path, **variables: str) -> bool:
     return done.stdout.startswith("ISO, ") and postmaster(home) is None
 
 
-@pytest.fixture
-def made_home(shared_home: Path) -> Path:
+@pytest.fixture(scope="module")
+def made_once() -> Iterator[Path]:
     """A data folder whose database was created and whose server was stopped."""
-    assert works(shared_home)
+    with fresh_home() as home:
+        assert works(home)
+        yield home
+
+
+@pytest.fixture
+def made_home(made_once: Path, shared_home: Path) -> Path:
+    """A copy of that data folder."""
+    subprocess.run(["cp", "-a", made_once / "postgres", shared_home], check=True)
     return shared_home
 
 
@@ -111,7 +119,7 @@ def test_a_long_home_has_its_socket_in_a_private_folder_for_temporary_files(shar
 
 def test_a_first_start_that_is_killed_at_any_moment_breaks_nothing(shared_home: Path) -> None:
     moments = random.Random(37)
-    for number in range(8):
+    for number in range(5):
         home = shared_home / str(number)
         running = subprocess.Popen([sys.executable, "-c", USE, str(home / "postgres")], stdout=subprocess.DEVNULL)
         time.sleep(moments.uniform(0.1, 3.0))

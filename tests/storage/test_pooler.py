@@ -16,12 +16,13 @@ from psycopg.conninfo import make_conninfo
 from mcp_app.server import create_server
 from tests.conftest import cloned_database
 from tests.jobs.shared_work import MANY, one_part_written, passages
-from tests.jobs.test_jobs import LONG, worker_process
+from tests.jobs.test_jobs import LONG
 from tests.mcp_app.agent import Agent
 from tests.shared_home import stop_server
 from tests.storage import test_migrations
 from tests.storage.bouncer import Bouncer, bouncer
 from tests.storage.test_several_processes import inconsistencies
+from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import StorageError
 from workbench.retrieval.strategies import STRATEGIES

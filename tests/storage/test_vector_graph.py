@@ -123,8 +123,8 @@ def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, m
 
 def test_a_long_build_reports_how_far_it_is(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
-    monkeypatch.setattr(graph, "WATCH_INTERVAL_S", 0.01)
-    index = _store(wb, _vectors(wb, [(3_000, 1.0)]))
+    monkeypatch.setattr(graph, "WATCH_INTERVAL_S", 0.03)
+    index = _store(wb, _vectors(wb, [(2_000, 1.0)]))
     said: list[str] = []
     wb.corpus.store(index).maintain_graph(said.append)
     shares = [int(found[1]) for text in said if (found := re.search(r"building the graph of .*: (\d+)%$", text))]

@@ -138,11 +138,13 @@ def _watch_build(database: Database, connection: Connection, text: str, say: Say
     ended, values = threading.Event(), {"pid": connection.info.backend_pid}
 
     def watch() -> None:
+        reached = 0  # processes that share the build report their blocks out of order
         while not ended.wait(WATCH_INTERVAL_S):
             with suppress(StorageError):
                 row = database.row(statement("graph_progress"), values)
                 if row is not None and not ended.is_set():
-                    say(f"{text}: {row['percent']}%")
+                    reached = max(reached, int(row["percent"]))
+                    say(f"{text}: {reached}%")
 
     watcher = threading.Thread(target=watch, name="graph-progress", daemon=True)
     watcher.start()

@@ -113,7 +113,7 @@ def test_pages_that_take_too_much_memory_cost_these_pages_and_are_named() -> Non
 
 def test_a_page_that_takes_too_long_costs_that_page() -> None:
     data = files.pdf_with_endless_page(3, endless=2)
-    with ParserProcess(lambda: None, patience=10.0) as process:
+    with ParserProcess(lambda: None, patience=4.0) as process:
         document = read_bytes(data, "otters.pdf", parser=process)
     assert (document.metadata["unreadable_pages"], len(document.pages)) == ([2], 2)
 

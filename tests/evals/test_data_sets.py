@@ -83,7 +83,7 @@ def test_rows_with_a_question_and_its_context_are_a_test_set(tmp_path: Path) -> 
     test_set = load_test_set(tmp_path)
     assert test_set.qrels == {"q1": {"p1": 1}, "q2": {"p1": 1}, "q3": {"p2": 1}}
     assert [question.reference_answer for question in test_set.questions] == ["content", "cats", ""]
-    assert test_set.problems == ("1 row without a question or its context; left out.",)
+    assert test_set.problems == ("Left out because a question or its context is missing: 1 of the rows.",)
 
 
 def test_a_data_set_in_the_cache_of_hugging_face_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

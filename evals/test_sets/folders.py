@@ -25,6 +25,7 @@ from workbench.types import JsonObject, JsonValue
 
 
 _Value = TypeVar("_Value")
+UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
@@ -40,7 +41,7 @@ def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], prob
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         try:
             if line.strip():
-                values.append(parse(number, _parse_row(path, number, line)))
+                values.append(parse(number, _parse_row(path, number, check_line(path, number, line))))
         except InvalidInput as error:
             broken.append(str(error))
     if broken and not values:
@@ -60,13 +61,20 @@ def _parse_row(path: Path, number: int, line: str) -> JsonObject:
 
 
 def read_text(path: Path) -> str:
-    """Return a test set's file as text. Raises InvalidInput if it is missing or not UTF-8."""
+    """Return a test set's file as text; see ``check_line`` for bytes that are not UTF-8. Raises InvalidInput."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
         raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path.name} is not UTF-8 text ({error}); convert the file.") from None
+    except OSError as error:
+        raise InvalidInput(f"Failed to open {path.name} ({error.strerror}); check its permissions.") from None
+
+
+def check_line(path: Path, number: int, line: str) -> str:
+    """Return a line of ``read_text``. Raises InvalidInput if it is not UTF-8."""
+    if UNDECODABLE.search(line):
+        raise InvalidInput(f"{path.name}, line {number} is not UTF-8 text; convert the line.")
+    return line
 
 
 def read_id(path: Path, number: int, row: JsonObject) -> str:
@@ -197,7 +205,8 @@ def load_test_set(name: str | Path) -> TestSet:
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
-    if not corpus.is_file() and not sample and list_tables(folder):
+    is_beir = (folder / "queries.jsonl").is_file()
+    if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
         return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
@@ -288,6 +297,11 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
         verb = "is" if len(paths) == 2 else "are"
         problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
+    return read_qrels(path, question_ids, problems)
+
+
+def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
+    """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
     judgments: list[Judgment] = []
     broken: list[str] = []
     first = True
@@ -298,6 +312,7 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         if not any(cells):
             continue
         try:
+            check_line(path, number, line)
             question_id, document, grade = cells
             judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
         except InvalidInput as error:
@@ -525,9 +540,11 @@ def _choose_split(files: Sequence[Path]) -> list[Path]:
 
 def _read_rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
     """Yield the rows of tables."""
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ConfigurationError("Tables of Hugging Face need a package; run: pip install pyarrow") from None
     library, tables = cast("Any", arrow), cast("Any", parquet)
     for path in files:
         try:

@@ -141,7 +141,11 @@ def test_a_name_without_data_downloads_nothing(name: str, message: str, tmp_path
     assert not list(tmp_path.rglob("*.zip"))
 
 
-def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_to_disk(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ConfigurationError, match="pip install pyarrow"):
+        load_test_set(tmp_path)
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(ConfigurationError, match="pip install ir-datasets"):
         load_test_set("ir_datasets:beir/scifact/test")

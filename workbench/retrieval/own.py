@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
 OWN_NOTE = "retriever: "  # starts each note about a foreign retriever
-FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 UNMATCHED_PREFIX = "own_"  # starts the ids of such hits
 MAX_HITS_READ = 1000  # per answer
 MAX_TEXT_CHARS = 100_000  # per hit

@@ -108,3 +108,17 @@ def list_choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] 
     names = [f"'{value}'" + (f" ({ids[value]})" if ids else "") for value in values]
     listed = ", ".join(names[:limit]) or "none yet"
     return listed + (f" (and {len(names) - limit} more)" if len(names) > limit else "")
+
+
+MAX_FAULT_CHARS = 200  # of the message of a user's own code
+
+
+def describe_fault(error: BaseException) -> str:
+    """Return the kind of an error of a user's own code with its text, or what to do if it is a known one."""
+    if "multiply-linked" in str(error):
+        return (
+            "NLTK refuses data that uv linked to its cache; run: uv pip install --link-mode copy --reinstall-package "
+            "llama-index-core llama-index-core"
+        )
+    words = " ".join(str(error).split())[:MAX_FAULT_CHARS]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

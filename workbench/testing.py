@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from workbench.errors import InvalidInput
-from workbench.ingestion.components import describe_fault
+from workbench.errors import InvalidInput, describe_fault
 from workbench.retrieval.own import OwnHit, OwnRetrieval, RetrieverFault, make_ask
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ resume.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from evals.experiments.leaderboard import Winner, find_winner, load_winner
+from evals.experiments.leaderboard import LeaderboardLine, Winner, find_winner, load_winner, make_leaderboard
 from evals.experiments.runs import (
     Cell,
     CellResult,
@@ -25,6 +25,7 @@ from evals.experiments.runs import (
     make_run_row,
     parse_answer,
     parse_experiment,
+    plan_cells,
     read_run_file,
     score_answers,
 )
@@ -34,7 +35,7 @@ from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
-from workbench.types import JsonObject, OnProgress, Progress, ShouldStop, to_plain
+from workbench.types import JsonObject, OnProgress, ParameterValue, Progress, ShouldStop, to_plain
 from workbench.workbench import Workbench
 
 __all__ = ["Cell", "CellResult", "Experiment", "Experiments", "make_cells"]
@@ -56,8 +57,9 @@ class Experiments:
         self,
         title: str,
         test_set: str,
-        cells: Sequence[Cell],
+        cells: Sequence[Cell | str],
         *,
+        parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None,
         metrics: Sequence[str] = DEFAULT_METRICS,
         limit_queries: int | None = None,
         experiment_id: str | None = None,
@@ -65,7 +67,15 @@ class Experiments:
     ) -> Experiment:
         """Create an experiment on the current version of a stored test set; ``run`` executes it.
 
-        ``experiment_id`` defaults to a new id; ``bars_hash`` is that of the bars it was made for.
+        Args:
+            title: Its title; that of the test set if empty.
+            test_set: Title or id of a stored test set.
+            cells: What to run: strategies (NAME or NAME@INDEX), or cells.
+            parameters: For the strategies, sets of parameters by strategy; each is a run.
+            metrics: Metrics to measure.
+            limit_queries: Use only the first questions.
+            experiment_id: Its id; a new one if None.
+            bars_hash: Hash of the bars that it is made for.
 
         Raises:
             NotFound: No such test set or index. InvalidInput: An unknown metric, or no answerable question.
@@ -75,10 +85,11 @@ class Experiments:
         chosen = self.test_sets.load(info.id).first(limit_queries)
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
-        for index in {cell.index for cell in cells}:
+        planned = plan_cells(cells, parameters)
+        for index in {cell.index for cell in planned}:
             self._wb.corpus.index(index)
         plan: JsonObject = {
-            "cells": [to_plain(cell) for cell in cells],
+            "cells": [to_plain(cell) for cell in planned],
             "metrics": list(check_metrics(metrics)),
             "limit_queries": limit_queries,
             "bars_hash": bars_hash,
@@ -219,6 +230,19 @@ class Experiments:
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         return [self._result(experiment, test_set, row) for row in self._experiments.runs(experiment.id)]
+
+    def leaderboard(self, experiment_id: str, metric: str | None = None) -> list[LeaderboardLine]:
+        """Return the finished runs, best first, each compared with the best and corrected for every pair of runs.
+
+        Args:
+            experiment_id: Id of the experiment.
+            metric: A measured metric; the experiment's first if None.
+
+        Raises:
+            NotFound: No such experiment. InvalidInput: The metric was not measured.
+        """
+        chosen = metric or self.get(experiment_id).metrics[0]
+        return make_leaderboard(self.results(experiment_id), chosen)
 
     def winners(self, experiments: Sequence[Experiment]) -> dict[str, Winner]:
         """Return the best run of each finished experiment, by experiment id; it is computed once and stored."""

@@ -583,6 +583,20 @@ def make_cells(
     return cells
 
 
+def plan_cells(
+    given: Sequence[Cell | str], parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None
+) -> list[Cell]:
+    """Return cells as they are, and those of strategies (NAME or NAME@INDEX) with each of their parameter sets."""
+    cells: list[Cell] = []
+    for one in given:
+        if isinstance(one, Cell):
+            cells.append(one)
+        else:
+            strategy, index = split_strategy(one, None)
+            cells += make_cells([strategy], [index], parameters)
+    return cells
+
+
 def parse_cells(cells: JsonValue) -> list[Cell]:
     """Return cells from JSON, a list of objects with the fields of ``Cell``."""
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", cells)]

@@ -18,9 +18,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from evals.test_set import MAX_GRADE, MIN_GRADE, FolderCorpus, Judgment, Question, TestSet, best_span_grades
 from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError, list_choices
-from workbench.formatting import count_text
 from workbench.ingestion.incoming import IngestItem, list_files
-from workbench.runtime import check_extra
 from workbench.types import JsonObject, JsonValue
 
 # JSON Lines files
@@ -512,7 +510,6 @@ def read_tables(folder: Path, name: str) -> TestSet:
     Raises:
         InvalidInput: It has neither.
     """
-    check_extra("eval")
     files = list_tables(folder)
     corpus, queries, qrels = (_choose_files(folder, files, names) for names in _TABLES)
     if not (corpus and queries):
@@ -543,9 +540,11 @@ def _choose_split(files: Sequence[Path]) -> list[Path]:
 
 def _read_rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
     """Yield the rows of tables."""
-    import pyarrow as arrow
-    import pyarrow.parquet as parquet
-
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ConfigurationError("Tables of Hugging Face need a package; run: pip install pyarrow") from None
     library, tables = cast("Any", arrow), cast("Any", parquet)
     for path in files:
         try:
@@ -593,5 +592,5 @@ def _read_pairs(name: str, files: Sequence[Path]) -> TestSet:
             f"columns: {list_choices(columns, 20) or 'none'}); rename them."
         )
     made = _write_and_load(name, passages.values(), queries.values(), qrels)
-    left_out = f"{count_text(unused, 'row')} without a question or its context; left out."
+    left_out = f"Left out because a question or its context is missing: {unused:,} of the rows."
     return replace(made, read_problems=(*made.read_problems, *([left_out] if unused else [])))

@@ -83,7 +83,7 @@ def test_rows_with_a_question_and_its_context_are_a_test_set(tmp_path: Path) -> 
     test_set = load_test_set(tmp_path)
     assert test_set.qrels == {"q1": {"p1": 1}, "q2": {"p1": 1}, "q3": {"p2": 1}}
     assert [question.reference_answer for question in test_set.questions] == ["content", "cats", ""]
-    assert test_set.problems == ("1 row without a question or its context; left out.",)
+    assert test_set.problems == ("Left out because a question or its context is missing: 1 of the rows.",)
 
 
 def test_a_data_set_in_the_cache_of_hugging_face_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,11 @@ def test_a_name_without_data_downloads_nothing(name: str, message: str, tmp_path
     assert not list(tmp_path.rglob("*.zip"))
 
 
-def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_to_disk(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ConfigurationError, match="pip install pyarrow"):
+        load_test_set(tmp_path)
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     with pytest.raises(ConfigurationError, match="pip install ir-datasets"):
         load_test_set("ir_datasets:beir/scifact/test")

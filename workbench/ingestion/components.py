@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
-from workbench.errors import InvalidInput, NotFound, UnreadableDocument, WorkbenchError
+from workbench.errors import InvalidInput, NotFound, UnreadableDocument, WorkbenchError, describe_fault
 from workbench.ingestion.chunking import ChunkInput, CutPassage, CuttingTask, Piece, Spans, Tokenize, cut_spans
 from workbench.types import JsonValue
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 PYTHON, OBJECT = "python:", "object:"
 BATCH_NODES = 16  # passages that a transformation receives and whose results are stored together
-MAX_FAULT_CHARS = 200  # of a component's error message
 # Extractors of LlamaIndex that read each passage by itself; others receive all passages of a document together.
 BY_PASSAGE = ("KeywordExtractor", "QuestionsAnsweredExtractor", "DocumentContextExtractor", "PydanticProgramExtractor")
 
@@ -166,17 +165,6 @@ def _check_component(found: object, name: str) -> None:
         raise InvalidInput(
             f"The component {name!r} is a {kind}; it must be a LlamaIndex NodeParser or TransformComponent."
         )
-
-
-def describe_fault(error: BaseException) -> str:
-    """Return the kind of an error of a component with its text, or what to do if it is a known one."""
-    if "multiply-linked" in str(error):
-        return (
-            "NLTK refuses data that uv linked to its cache; run: uv pip install --link-mode copy --reinstall-package "
-            "llama-index-core llama-index-core"
-        )
-    words = " ".join(str(error).split())[:MAX_FAULT_CHARS]
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 # Cost of transformations

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, list_choices
+from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, describe_fault, list_choices
 from workbench.retrieval.own import MAX_SECONDS, OwnRetrieval, describe_type, make_ask
 from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES
 from workbench.retrieval.strategy import Strategy
@@ -250,7 +250,7 @@ def _load(entry: EntryPoint, options: Mapping[str, Any]) -> Definition:
     try:
         found: object = entry.load()
     except Exception as error:  # noqa: BLE001 - of any kind: the other strategies can still be used
-        message = f"loading {entry.value} failed ({type(error).__name__}: {error})"
+        message = f"loading {entry.value} failed ({describe_fault(error)})"
 
         def fail(question: str, limit: int) -> object:
             raise ConfigurationError(message)
@@ -349,5 +349,5 @@ def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition
         try:
             entry.load()
         except Exception as error:
-            raise InvalidInput(f"loading {target} failed ({type(error).__name__}: {error}); install it") from error
+            raise InvalidInput(f"loading {target} failed ({describe_fault(error)}); install it") from error
     return _load(entry, options)

@@ -841,6 +841,8 @@ class Evidence(Value):
 
 
 CLOSE_EVIDENCE = Evidence()
+EVERYWHERE_KEY = "everywhere"  # of a promotion without a scope
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 MAX_RANKED_PASSAGES = 200  # passages per question
 _T = TypeVar("_T")
 

@@ -232,7 +232,7 @@ def test_deleting_reports_what_will_be_and_what_was_deleted(visit, tides, wb):
     assert wb.documents.count() == 3
     app.button(key="confirm_delete").click().run()
     assert wb.documents.count() == 1
-    assert app.success[0].value == "Deleted 1 source, 2 documents, 2 passages."
+    assert app.toast[0].value == "Deleted 1 source, 2 documents, 2 passages."
 
 
 def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):

@@ -14,6 +14,7 @@ from workbench.app.shell.work import (
     list_job_views,
     select_for_tray,
     start_sample,
+    tab_state,
     tray_title,
 )
 from workbench.app.state.shared import OPENING
@@ -170,3 +171,18 @@ def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
     assert tray_title(shown.values()) == "2 failed · 1 running · 1 completed"
     assert select_for_tray({"job": ended("completed", 61)}) == {}
+
+
+def test_the_tab_shows_a_failure_first_then_a_stall_then_the_slowest_job():
+    def view(status, **fields):
+        return JobView(Job("job", "ingest", "Add", status, **fields), FileTally(), NOON)
+
+    slow, fast, waiting = view("running", share=0.129), view("running", share=0.8), view("queued")
+    assert tab_state([fast, slow, waiting]) == "12%"
+    assert tab_state([fast, view("running", share=0.5, stalled="Stalled: restart it.")]) == "stalled"
+    assert tab_state([view("running", stalled="Stalled."), view("completed_with_errors")]) == "failed"
+    assert (tab_state([waiting]), tab_state([view("completed", completed_at=NOON)]), tab_state([])) == (
+        "queued",
+        "",
+        "",
+    )

@@ -39,3 +39,20 @@ def test_names_as_people_type_them_lead_to_their_page(goto, page, path, served):
     expect(page).to_have_url(re.compile(rf"//[^/]+{served}\?"))
     assert "q=a+lost+ticket" in page.url.replace("%20", "+")
     expect(page.get_by_text("not found")).to_have_count(0)
+
+
+def test_no_request_of_a_page_fails(goto, page):
+    failed = []
+    page.on("response", lambda response: failed.append(response.url) if response.status >= 400 else None)
+    for path in ("/", "/library", "/crawl", "/evaluate", "/graph", "/connect?view=tools", "/system"):
+        goto(path)
+    assert failed == []
+
+
+def test_the_title_of_the_tab_names_the_view(goto, page):
+    goto("/connect?view=tools")
+    expect(page).to_have_title("Tools · Connect · RAG Workbench")
+    page.get_by_role("radio", name="Calls").click()
+    expect(page).to_have_title("Calls · Connect · RAG Workbench")
+    page.get_by_role("radio", name="Clients").click()
+    expect(page).to_have_title("Connect · RAG Workbench")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,6 +106,7 @@ def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
     running = subprocess.Popen([*COMMAND, "ingest", str(root), "--source", "Papers"], stderr=-1, env=environment)
     while wb.documents.count() == 0:
         assert running.poll() is None
+        time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 130

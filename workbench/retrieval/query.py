@@ -25,7 +25,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, MAX_POSTINGS_AT_ONCE, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
-from workbench.telemetry import STEP, measure
+from workbench.telemetry import EMBED, RERANK, STEP, measure
 from workbench.text import normalise
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
@@ -65,6 +65,11 @@ class Words:
 
 # Times and notes of one search
 
+_OPERATIONS = {
+    TimedStep.EMBED: EMBED,
+    **dict.fromkeys((TimedStep.RERANK, TimedStep.LEARNED, TimedStep.CROSS_ENCODER), RERANK),
+}
+
 
 @dataclass(slots=True)
 class Trace:
@@ -82,7 +87,7 @@ class Trace:
         """Add the duration of the block to a step, in milliseconds."""
         began = time.perf_counter()
         try:
-            with measure(STEP, step.value):
+            with measure(_OPERATIONS.get(step, STEP), step.value):
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000

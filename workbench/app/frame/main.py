@@ -11,7 +11,7 @@ from workbench.app.shell.scope_bar import show_scope_bar
 from workbench.app.shell.states import show_error, show_opening
 from workbench.app.shell.work import show_tray
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, clear_run_cache, current_theme
+from workbench.app.state.shared import APP_TITLE, OPENING, clear_run_cache, current_theme, name_tab
 from workbench.app.widgets.notices import load_stylesheet, mount
 from workbench.errors import WorkbenchError
 
@@ -64,7 +64,7 @@ PAGES = (
     PageEntry("compare", "Compare", _show_compare),
     PageEntry("library", "Library", _show_library, lists_files=True),
     PageEntry("crawl", "Crawl", _show_crawl, jobs=("crawl",)),
-    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn")),
+    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn"), has_scope=False),
     PageEntry("graph", "Graph", _show_graph),
     PageEntry("connect", "Connect", _show_connect),
     PageEntry("system", "System", _show_system),
@@ -77,11 +77,11 @@ OPENING_WAIT_S = 0.2  # seconds to wait for the workbench before a skeleton is s
 def main() -> None:
     """Show the navigation, the scope bar, the tray and the page."""
     icon = Path(__file__).parent / "static" / "icon.svg"
-    st.set_page_config(page_title="RAG Workbench", page_icon=str(icon), layout="wide")
+    st.set_page_config(page_title=APP_TITLE, page_icon=str(icon), layout="wide")
     st.html(load_stylesheet())
     st.logo(str(icon), size="medium")
     entry, page = show_navigation(PAGES)
-    st.set_page_config(page_title=f"{entry.title} · RAG Workbench")
+    name_tab(page=entry.title, part="")
     address.arrive(entry.name)
     clear_run_cache()
     in_the_meantime = st.empty()  # a separate slot, which the page clears immediately
@@ -90,7 +90,8 @@ def main() -> None:
         if wb is None:
             show_opening(in_the_meantime)
             return
-        show_scope_bar(wb)
+        if entry.has_scope:
+            show_scope_bar(wb)
         show_tray(entry)
         page.run()
     except WorkbenchError as error:

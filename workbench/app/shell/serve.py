@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import os
 import re
 import socket
@@ -14,6 +15,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +30,7 @@ from mcp_app.guard import AccessPolicy, HostMiddleware, is_allowed
 from mcp_app.serving import make_web_app
 from workbench.app.state.shared import OPENING
 from workbench.errors import ConfigurationError
-from workbench.opening import open_configured, start_database
+from workbench.opening import end_soon, end_soon_on_signals, open_configured, start_database
 from workbench.runtime import exit_now
 from workbench.settings import load_settings
 from workbench.types import ShouldStop
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from workbench.settings import Settings
     from workbench.workbench import Workbench
 
-# Unknown nested paths lead to the page "not found"
+# The document of every page; unknown nested paths lead to the page "not found"
 
 MISSING_PAGE = "missing"
 MAX_PATH_CHARS = 200  # characters of a path that are forwarded
@@ -50,8 +52,23 @@ MAX_PATH_CHARS = 200  # characters of a path that are forwarded
 STREAMLIT_PATHS = ("_stcore", "app", "component", "media", "oauth2callback", "static", "vendor")
 
 
-class NestedPaths:
-    """ASGI middleware that redirects unknown nested paths.
+@cache
+def _read_index(base_path: str) -> str:
+    """Return Streamlit's HTML document with our title and the address of its server.
+
+    Without the address, the browser tries the path of each page first, such as /library/_stcore/health, and gets a 404.
+    """
+    import streamlit as st
+
+    text = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    address = f"window.__streamlit = {{ BACKEND_BASE_URL: window.location.origin + {json.dumps(base_path + '/')} }}"
+    return re.sub("<title>.*?</title>", "<title>RAG Workbench</title>", text).replace(
+        "<head>", f"<head><script>{address}</script>", 1
+    )
+
+
+class Visits:
+    """ASGI middleware that answers visits of pages with their HTML document, and redirects unknown nested paths.
 
     Args:
         app: The pages.
@@ -64,15 +81,16 @@ class NestedPaths:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = str(scope.get("path", "")).removeprefix(self._base)
-        if scope["type"] == "http" and self._is_unknown(path) and _is_visit(Request(scope)):
+        parts = [part for part in path.split("/") if part]
+        if scope["type"] != "http" or (parts and parts[0] in self._served) or not _is_visit(Request(scope)):
+            await self._app(scope, receive, send)
+        elif len(parts) > 1:
             query = urlencode({"path": path[:MAX_PATH_CHARS]})
             await RedirectResponse(f"{self._base}/{MISSING_PAGE}?{query}", 302)(scope, receive, send)
+        elif path.count("/") == 1 and "." not in path:  # else a file, or a slash at the end, which Streamlit removes
+            await HTMLResponse(_read_index(self._base), headers={"cache-control": "no-cache"})(scope, receive, send)
         else:
             await self._app(scope, receive, send)
-
-    def _is_unknown(self, path: str) -> bool:
-        parts = [part for part in path.split("/") if part]
-        return len(parts) > 1 and parts[0] not in self._served
 
 
 def _is_visit(request: Request) -> bool:
@@ -306,6 +324,7 @@ def serve(
     except KeyboardInterrupt:
         return 0
     finally:
+        end_soon()
         ending.set()
         if not OPENING.close():
             exit_now()
@@ -337,14 +356,15 @@ def _make_application(
     async def life(app: st.App) -> AsyncGenerator[None]:
         """Open the workbench once the server is listening; importing in two threads would delay the first response."""
         del app
+        end_soon_on_signals()
         asyncio.get_running_loop().call_later(OPENING_DELAY_S, OPENING.start)
         async with lifespan():
             yield
 
     own = [*originals.ORIGINAL_ROUTES, *originals.PAGE_IMAGE_ROUTES, *finder.ROUTES]
     routes = [Route(f"{base_path}{route.path}", route.endpoint) for route in own]
-    nested = Middleware(NestedPaths, base_path=base_path, own=[route.path.split("/")[1] for route in own])
-    return st.App(MAIN_SCRIPT, routes=routes, middleware=[*middleware, nested], lifespan=life)
+    visits = Middleware(Visits, base_path=base_path, own=[route.path.split("/")[1] for route in own])
+    return st.App(MAIN_SCRIPT, routes=routes, middleware=[*middleware, visits], lifespan=life)
 
 
 def skip_component_scan() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.shell.navigation import PageEntry, switch_page
+from workbench.app.shell.navigation import PageEntry
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, note_change
+from workbench.app.state.shared import OPENING, name_tab, note_change
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
@@ -93,7 +93,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
     """Show the button that opens a page for adding documents."""
     label, icon = START_PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
-        switch_page(page)
+        address.switch_page(page)
 
 
 def show_sample_button(wb: Workbench) -> None:
@@ -148,9 +148,11 @@ def choose_destination(
     is_old = source in sources
     chosen = second.selectbox(
         "Project", list(projects), list(projects).index(project if project in projects else ""), key=f"{key}_project",
-        format_func=make_label_function(projects), disabled=is_old,
+        format_func=make_label_function(projects), disabled=is_old, accept_new_options=True,
+        help="Select a project, or enter the name of a new one",
     )  # fmt: skip
-    folders = [folder.name for folder in wb.projects.folders(chosen)] if chosen and not is_old else []
+    is_known = bool(chosen) and chosen in projects and not is_old
+    folders = [folder.name for folder in wb.projects.folders(chosen)] if is_known else []
     folder = third.selectbox(
         "Folder", ["", *folders], key=f"{key}_folder", format_func=lambda name: name or "None", disabled=not folders
     )
@@ -163,12 +165,25 @@ def choose_destination(
     return Destination(source, chosen or None, folder if chosen and folder else None, tuple(tags))
 
 
+def create_project(wb: Workbench, target: Destination) -> Destination:
+    """Return the destination with the id of its project, which is created if it is a new name.
+
+    Raises:
+        InvalidInput: The name is not valid.
+    """
+    if not target.project or target.project in {project.id for project in wb.projects.list()}:
+        return target
+    named = next((one for one in wb.projects.list() if one.title == target.project), None)
+    return replace(target, project=(named or wb.projects.create(target.project)).id)
+
+
 # The tray of jobs
 
 COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job stays in the tray
 BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
 MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 LIST_HEIGHT_PX = 140  # pixels
+MAX_NOTES_SHOWN = 3  # notes of a job; its log has all
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
@@ -177,13 +192,27 @@ TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, h
 
 def show_tray(page: PageEntry) -> None:
     """Show the tray; redraw the page when a job starts, stores its first files or ends."""
-    drawn = _tray_state(_list_jobs(page))
+    works = list_job_views()
+    name_tab(state=tab_state(works.values()))
+    drawn = _tray_state(_select_for_page(works, page))
     going_on = any(running for _, running, _ in drawn)
     st.fragment(_refresh_tray, run_every=BUSY_REFRESH_S if going_on else IDLE_REFRESH_S)(page, drawn)
 
 
-def _list_jobs(page: PageEntry) -> dict[str, JobView]:
-    return {key: work for key, work in list_job_views().items() if work.job.kind not in page.jobs}
+def _select_for_page(works: Mapping[str, JobView], page: PageEntry) -> dict[str, JobView]:
+    return {key: work for key, work in works.items() if work.job.kind not in page.jobs}
+
+
+def tab_state(works: Iterable[JobView]) -> str:
+    """Return the state of the jobs for the title of the tab: "failed", "stalled", or "12%" of the slowest one."""
+    shown = [work for work in works if not _is_hidden(work)]
+    if any(_sort_key(work) == 0 for work in shown):
+        return "failed"
+    running = [work.job for work in shown if work.is_running]
+    if any(job.stalled for job in running):
+        return "stalled"
+    shares = [job.share for job in running if job.status == "running"]
+    return f"{int(min(shares) * 100)}%" if shares else "queued" if running else ""
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
@@ -197,10 +226,12 @@ def _has_stored_files(work: JobView) -> bool:
 
 def _refresh_tray(page: PageEntry, drawn: TrayState) -> None:
     try:
-        works = _list_jobs(page)
+        works = list_job_views()
     except StorageError as error:
         st.error(escape_markdown(str(error)))
         return
+    name_tab(state=tab_state(works.values()))
+    works = _select_for_page(works, page)
     if _tray_state(works) != drawn:
         note_change()
         st.rerun()
@@ -268,6 +299,8 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
         st.progress(work.job.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
         st.html(f'<p class="wb-kind">{escape(describe_unsupported(unread))}</p>')
+    for note in as_texts(work.job.result.get("notes"))[:MAX_NOTES_SHOWN]:
+        st.html(f'<p class="wb-kind">{escape(note)}</p>')
     if work.job.error:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
     if detailed and work.tally.total:

@@ -85,16 +85,17 @@ def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback."""
 
 
+WARNING_S = 20  # seconds for which a warning is shown
 _NOTICE_KEY, _WARNING_KEY = "notice", "warning_of_the_last_visit"
 
 
 def show_notice() -> None:
-    """Show the notice of the last change, once."""
+    """Show the notice of the last change, once, as a toast that moves nothing."""
     notice, warning = st.session_state.pop(_NOTICE_KEY, None), st.session_state.pop(_WARNING_KEY, None)
     if notice:
-        st.success(escape_markdown(notice), icon=":material/check:")
+        st.toast(escape_markdown(notice), icon=":material/check:", duration="long")
     if warning:
-        st.warning(escape_markdown(warning), icon=":material/info:")
+        st.toast(escape_markdown(warning), icon=":material/info:", duration=WARNING_S)
 
 
 def store_notice(sentence: str) -> None:

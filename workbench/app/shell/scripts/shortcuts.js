@@ -87,10 +87,9 @@ const KEYS = [
 ];
 
 function keysDialog(root) {
-  const dialog = make("dialog", { class: "keys", "aria-label": "Keys" }, make("h2", {}, "Keys"),
+  const dialog = make("dialog", { class: "keys", "aria-label": "Keys" }, make("button", { type: "button", class: "close" }, "Close"), make("h2", {}, "Keys"),
     KEYS.map(([title, rows]) => make("section", {}, make("h3", {}, title), make("dl", {},
-      rows.flatMap(([key, what]) => [make("dt", {}, key.split(" ").map((one) => make("kbd", {}, one))), make("dd", {}, what)])))),
-    make("button", { type: "button", class: "close" }, "Close"));
+      rows.flatMap(([key, what]) => [make("dt", {}, key.split(" ").map((one) => make("kbd", {}, one))), make("dd", {}, what)])))));
   dialog.querySelector(".close").addEventListener("click", () => dialog.close());
   closeOnBackdrop(dialog);
   root.append(dialog);
@@ -244,6 +243,11 @@ function toPassages(event) {
   first.focus();
 }
 
+// The button of the scope bar opens the finder.
+function openFinder(event) {
+  if (event.target.closest?.(".wb-find")) window.workbenchDialogs.palette.open();
+}
+
 // A skip link after the question moves to the first passage.
 function skipToPassages(event) {
   if (!event.target.closest?.(".wb-skip")) return;
@@ -329,5 +333,6 @@ export default function (component) {
   roomForTray();
   ownWordsForLostServer();
   document.addEventListener("click", skipToPassages);
+  document.addEventListener("click", openFinder);
   document.addEventListener("keydown", onKey, true);
 }

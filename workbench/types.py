@@ -502,6 +502,32 @@ def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
     return tuple(filter(None, (summary, *sentences)))
 
 
+# Formats that are not read, and one that programs for them can write instead.
+SAVED_AS = {
+    ".doc": ".docx", ".odt": ".docx", ".pages": ".docx", ".wpd": ".docx", ".wps": ".docx",
+    ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".xls": ".xlsx", ".xlsb": ".xlsx",
+    ".ods": ".xlsx", ".numbers": ".xlsx", ".parquet": ".csv", ".msg": ".eml", ".pst": ".mbox", ".olm": ".mbox",
+    ".mht": ".html", ".mhtml": ".html", ".webarchive": ".html", ".chm": ".html", ".one": ".pdf", ".djvu": ".pdf",
+    ".xps": ".pdf", ".ps": ".pdf", ".vsdx": ".pdf", ".pub": ".pdf", ".mobi": ".epub", ".azw3": ".epub", ".fb2": ".epub",
+    ".heic": ".jpg", ".gif": ".png", ".bmp": ".png", ".rar": ".zip", ".7z": ".zip", ".tar": ".zip", ".gz": ".zip",
+    ".tgz": ".zip",
+}  # fmt: skip
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # unsupported only without the extra ``ocr``
+INSTALL_ADVICE = "To read scans, install the extra: pip install 'rag-workbench[ocr]'."
+
+
+def suggest_formats(suffixes: Iterable[str]) -> str:
+    """Return what to do about files of unsupported formats, such as "Save .msg as .eml, .odt as .docx."; or ""."""
+    known = sorted(set(suffixes))
+    saved = [f"{suffix} as {SAVED_AS[suffix]}" for suffix in known if suffix in SAVED_AS]
+    sentences = (
+        f"Save {', '.join(saved)}." if saved else "",
+        "To read an archive, ingest it by itself." if ".zip" in known else "",
+        INSTALL_ADVICE if any(suffix in IMAGE_SUFFIXES for suffix in known) else "",
+    )
+    return " ".join(filter(None, sentences))
+
+
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
     """The changes made by an ingest."""
@@ -516,9 +542,13 @@ class IngestReport(Value):
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
-    advice: str = ""  # how to make skipped files readable, as a sentence
     offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained on
     notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
+
+    @property
+    def advice(self) -> str:
+        """How to make the skipped files readable; "" if there is no way."""
+        return suggest_formats(self.left_out)
 
     @property
     def left_out_sentence(self) -> str:

@@ -508,3 +508,16 @@ def test_the_report_adds_up_what_was_left_out_of_several_documents() -> None:
     notes = [DocumentNotes(("a: x.",), {"comments": 2}), DocumentNotes(("b: y.",), {"comments": 1, "charts": 1})]
     assert sum_notes(notes) == ("Not fully read in 2 documents: comments (3), charts (1).", "a: x.", "b: y.")
     assert sum_notes(notes[:1]) == ("a: x.",)
+
+
+def test_parts_that_are_nested_deeper_than_parsers_read_are_not_lost() -> None:
+    page = f"<html><body><p>top</p>{'<div>' * 2_500}<p>deep</p>{'</div>' * 2_500}<p>after</p></body></html>"
+    assert read(page, "a.html").text.split() == ["top", "deep", "after"]
+    document = Document()
+    cell = document.add_table(1, 1).cell(0, 0)
+    for _ in range(200):
+        cell = cell.add_table(1, 1).cell(0, 0)
+    target = io.BytesIO()
+    document.save(target)
+    with pytest.raises(UnreadableDocument, match="has parts that are nested too deeply"):
+        read_bytes(target.getvalue(), "a.docx")

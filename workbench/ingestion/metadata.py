@@ -190,11 +190,6 @@ def document_date(metadata: Mapping[str, object], name: str = "") -> date | None
     return parse_written_date(re.sub(r"[-_.]", "", dated[0])) if dated else found
 
 
-def find_dates(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the entries whose key is that of a date and whose value is one."""
-    return {key: each for key, each in values.items() if _fold_key(key) in DATE_KEYS and _parse_date_value(each)}
-
-
 def _fold_key(key: str) -> str:
     folded = re.sub(r"[\W_]", "", key.lower())
     while folded not in DATE_KEYS and (shorter := DATE_ENDING.sub("", folded)) != folded:

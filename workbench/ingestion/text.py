@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from typing import Protocol
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
@@ -65,6 +66,27 @@ def leave_out(what: str, count: int = 1) -> None:
     reading = _READING.get()
     if reading is not None and count:
         reading.left_out[what] += count
+
+
+class _ParserError(Protocol):
+    """An entry of the error log of one of lxml's parsers."""
+
+    type_name: str
+
+
+def count_cut_parts(errors: Iterable[_ParserError]) -> None:
+    """Count whether one of lxml's parsers ended early because a text is nested too deeply.
+
+    Args:
+        errors: The parser's error log.
+
+    Raises:
+        MemoryError: The parser ended early because it had too little memory.
+    """
+    kinds = {error.type_name for error in errors}
+    if "ERR_NO_MEMORY" in kinds:
+        raise MemoryError
+    leave_out("parts that are nested too deeply", "ERR_RESOURCE_LIMIT" in kinds)
 
 
 HIDDEN_MARK = " (hidden)"  # follows a text that is hidden in its file

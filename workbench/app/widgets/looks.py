@@ -9,9 +9,8 @@ from pathlib import PurePath
 from typing import Literal
 
 from workbench.formatting import count_text
-from workbench.ingestion.readers.formats import suggest_remedies
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import JsonObject, Passage
+from workbench.types import JsonObject, Passage, suggest_formats
 
 # Labels, which Streamlit reads as Markdown
 
@@ -72,7 +71,7 @@ def describe_unsupported(names: Sequence[str]) -> str:
     """Return "Unsupported file type: clip.mp4.", or its plural for several files; "" for none."""
     if not names:
         return ""
-    advice = suggest_remedies(PurePath(name).suffix.lower() for name in names)
+    advice = suggest_formats(PurePath(name).suffix.lower() for name in names)
     if len(names) == 1:
         return f"Unsupported file type: {names[0]}. {advice}".strip()
     named, last = names[:-1], names[-1]

@@ -14,14 +14,14 @@ from workbench.errors import Cancelled
 from workbench.ingestion.ocr.images import Box
 from workbench.ingestion.ocr.page_text import PageText, group_rows, read_page
 from workbench.ingestion.ocr.recognition import ReadLine, get_recogniser
+from workbench.types import INSTALL_ADVICE as INSTALL_ADVICE
+from workbench.types import SAVED_AS as SAVED_AS
 from workbench.types import WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 # --- The extra ``ocr`` ---
-
-INSTALL_ADVICE = "To read scans, install the extra: pip install 'rag-workbench[ocr]'."
 
 
 def is_ocr_installed() -> bool:

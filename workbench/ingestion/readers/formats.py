@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, InvalidInput, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
-from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
+from workbench.ingestion.ocr.document import INSTALL_ADVICE, SAVED_AS, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
@@ -161,16 +161,6 @@ ALL_READERS = (
         beside_from=MIN_ISOLATED_OFFICE_BYTES,
     ),
 )
-# Formats that are not read, and one that programs for them can write instead.
-SAVED_AS = {
-    ".doc": ".docx", ".odt": ".docx", ".pages": ".docx", ".wpd": ".docx", ".wps": ".docx",
-    ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".xls": ".xlsx", ".xlsb": ".xlsx",
-    ".ods": ".xlsx", ".numbers": ".xlsx", ".parquet": ".csv", ".msg": ".eml", ".pst": ".mbox", ".olm": ".mbox",
-    ".mht": ".html", ".mhtml": ".html", ".webarchive": ".html", ".chm": ".html", ".one": ".pdf", ".djvu": ".pdf",
-    ".xps": ".pdf", ".ps": ".pdf", ".vsdx": ".pdf", ".pub": ".pdf", ".mobi": ".epub", ".azw3": ".epub", ".fb2": ".epub",
-    ".heic": ".jpg", ".gif": ".png", ".bmp": ".png", ".rar": ".zip", ".7z": ".zip", ".tar": ".zip", ".gz": ".zip",
-    ".tgz": ".zip",
-}  # fmt: skip
 INSTALLED_READERS = tuple(reader for reader in ALL_READERS if not reader.needs_ocr or is_ocr_installed())
 READERS_BY_SUFFIX: dict[str, Reader] = {suffix: reader for reader in INSTALLED_READERS for suffix in reader.suffixes}
 READERS_BY_MEDIA_TYPE: dict[str, Reader] = {
@@ -205,19 +195,6 @@ def suggest_remedy(name: str) -> str | None:
     if any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS if reader not in INSTALLED_READERS):
         return f"It is an image. {INSTALL_ADVICE}"
     return f"Its format is not supported ({suffix}). Save it as {SAVED_AS[suffix]}." if suffix in SAVED_AS else None
-
-
-def suggest_remedies(suffixes: Iterable[str]) -> str:
-    """Return what to do about files of unsupported formats: "Save .msg as .eml, .doc as .docx." ; "" for none."""
-    known = sorted({suffix for suffix in suffixes if suffix not in READERS_BY_SUFFIX})
-    saved = [f"{suffix} as {SAVED_AS[suffix]}" for suffix in known if suffix in SAVED_AS]
-    has_images = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS for suffix in known)
-    sentences = (
-        f"Save {', '.join(saved)}." if saved else "",
-        "To read an archive, ingest it by itself." if ".zip" in known else "",
-        INSTALL_ADVICE if has_images else "",
-    )
-    return " ".join(filter(None, sentences))
 
 
 def is_prose(name: str) -> bool:
@@ -324,7 +301,13 @@ def read_draft(
             return replace(draft, metadata={**draft.metadata, **reading.metadata})
     except (UnreadableDocument, Cancelled, MemoryError):
         raise
+    except RecursionError as error:
+        raise UnreadableDocument(
+            f"'{name}' has parts that are nested too deeply. Save it in another format, such as PDF."
+        ) from error
     except Exception as error:  # parsers raise exceptions of any type
+        if "memory" in str(error).lower():  # libxml2 and expat
+            raise MemoryError from error
         raise UnreadableDocument(
             f"'{name}' is not a valid {reader.document_type} file. It is damaged or has the wrong suffix; re-save it."
         ) from error

@@ -19,7 +19,14 @@ from lxml import (
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.text import HIDDEN_MARK, decode_text, format_superscript, leave_out, take_hidden
+from workbench.ingestion.text import (
+    HIDDEN_MARK,
+    count_cut_parts,
+    decode_text,
+    format_superscript,
+    leave_out,
+    take_hidden,
+)
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -398,6 +405,7 @@ SELF_CLOSED_TAG = re.compile(  # in HTML, these would contain the rest of the pa
     r"<(title|script|style|iframe|textarea|a|div|span|p|td|th|i|b|em|strong|li|ul|section)\b((?:\s[^<>]*?)?)\s*/>",
     re.IGNORECASE,
 )
+WRAPPER_TAG = re.compile(r"</?(?:div|span|font|center|section|b|i|u|em|strong|blockquote)\b[^>]*>", re.IGNORECASE)
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])"
@@ -536,10 +544,14 @@ def parse_page(source: str) -> HtmlElement | None:
     source = XML_DECLARATION.sub("", source).replace("\0", "")
     if not source.strip():
         return None
+    parser = html.HTMLParser(huge_tree=True)
     try:
-        root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+        root = html.document_fromstring(source, parser=parser)
+        if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+            root = html.document_fromstring(WRAPPER_TAG.sub("\n", source), parser=parser)
     except etree.ParserError:  # nothing but comments, for example
         return None
+    count_cut_parts(parser.error_log)
     for element in list(root.iter(*UNKNOWN_VOID_TAGS)):
         element.addprevious(element.makeelement(element.tag, dict(element.attrib)))
         element.drop_tag()  # what the parser put inside it comes after it

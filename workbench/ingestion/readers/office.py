@@ -21,6 +21,7 @@ from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, 
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import (
     HIDDEN_MARK,
+    count_cut_parts,
     decode_text,
     find_codec,
     format_superscript,
@@ -108,7 +109,10 @@ def parse_xml(data: bytes) -> XmlElement | None:
     """Parse XML without entities or network access; return None on errors."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=True)
+    root = etree.fromstring(data, parser)
+    count_cut_parts(parser.error_log)
+    return root
 
 
 def local_name(element: XmlElement) -> str:

@@ -68,21 +68,17 @@ def _limit_memory(memory: int) -> None:
 
 
 @contextmanager
-def _limit_file_memory(name: str, size: int) -> Generator[None]:
-    """Limit this process to less memory while it reads a file that needs no OCR; nothing outside Linux.
+def _limit_file_memory(name: str, size: int) -> Generator[Callable[[], object]]:
+    """Limit this process to less memory while it reads a file, until the yielded function is called; only on Linux.
 
     A file of ``size`` bytes may take 20 times as much, as tables of many small cells do, and at least 500 MB. The limit
-    counts reserved memory, so what is reserved but not used is added to it.
+    counts reserved memory, so what is reserved but not used is added to it. Images are not limited, nor is OCR.
     """
-    if sys.platform != "linux":
-        yield
+    reader = find_reader(name)
+    if sys.platform != "linux" or reader is None or reader.needs_ocr:
+        yield lambda: None
         return
     import resource
-
-    reader = find_reader(name)
-    if reader is None or reader.read_pages is not None:
-        yield
-        return
 
     fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
     used, reserved = (int(fields[place]) * resource.getpagesize() for place in (1, 5))
@@ -90,10 +86,14 @@ def _limit_file_memory(name: str, size: int) -> Generator[None]:
     limit = max(FILE_MEMORY_LIMIT_BYTES, MEMORY_PER_FILE_BYTE * size) + reserved - used
     limit = limit if soft == resource.RLIM_INFINITY else min(limit, soft)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-    try:
-        yield
-    finally:
+
+    def lift() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+    try:
+        yield lift
+    finally:
+        lift()
 
 
 def _return_freed_memory() -> Callable[[], object]:
@@ -122,14 +122,16 @@ def _read_requests(stream: BinaryIO, requests: queue.SimpleQueue[ParserRequest])
 
 
 def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callable[[], object]) -> Frame:
-    def on_page(page: int, pages: int) -> None:
-        give_back()
-        _send_frame(frames, ("page", (page, pages)))
-
     try:
-        if request.only is not None:
-            return "pages", parse_trial_pages(request.data, request.name, *request.only)
-        with _limit_file_memory(request.name, len(request.data)):
+        with _limit_file_memory(request.name, len(request.data)) as lift:
+            if request.only is not None:
+                return "pages", parse_trial_pages(request.data, request.name, *request.only)
+
+            def on_page(page: int, pages: int) -> None:
+                lift()
+                give_back()
+                _send_frame(frames, ("page", (page, pages)))
+
             return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
     except UnreadableDocument as error:
         return "error", str(error)

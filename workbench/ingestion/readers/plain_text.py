@@ -14,7 +14,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.metadata import find_dates
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
 from workbench.ingestion.readers.html import convert_fragment
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from yaml import Node, SafeLoader
 
 TITLE_KEYS = ("title", "name")
+DATE_KEY = re.compile(r"date|time|created|modified|published", re.IGNORECASE)
 JSON_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)  # keeps figures as written: 1.50
 
 
@@ -39,7 +39,7 @@ def read_json(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(
             f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
         ) from error
-    return Draft(flatten_json(value), _find_title(value), find_dates(value) if isinstance(value, dict) else {})
+    return Draft(flatten_json(value), _find_title(value), _find_dates(value))
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
@@ -123,6 +123,12 @@ def _format_scalar(value: JsonValue) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else NEWLINES.sub("\n", str(value))
+
+
+def _find_dates(value: JsonValue) -> dict[str, object]:
+    """Return the entries of an object that may be its dates."""
+    entries = value.items() if isinstance(value, dict) else ()
+    return {key: one for key, one in entries if isinstance(one, str | int) and DATE_KEY.search(key)}
 
 
 def _find_title(value: JsonValue) -> str:

@@ -19,7 +19,7 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
 from workbench.ingestion.readers.office import XmlElement, drop_title, open_package, parse_xml, read_core_properties
-from workbench.ingestion.text import HIDDEN_MARK, format_superscript, leave_out, take_hidden
+from workbench.ingestion.text import HIDDEN_MARK, count_cut_parts, format_superscript, leave_out, take_hidden
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
@@ -294,6 +294,7 @@ def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
         element.clear()
         while element.getprevious() is not None and element.getparent() is not None:
             del element.getparent()[0]
+    count_cut_parts(events.error_log)
 
 
 def _rich_text(item: XmlElement) -> str:

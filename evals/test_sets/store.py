@@ -66,11 +66,6 @@ class TestSetInfo(Value):
         """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.source_id else self.scope.text
 
-    @property
-    def label(self) -> str:
-        """The title, with the scope unless it is everything."""
-        return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
-
 
 class TestSetStore:
     """Operations on stored test sets; every edit creates a new version and returns its number."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from evals.measures.metrics import OFFERED_METRICS
 from workbench.errors import InvalidInput
-from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from evals.evaluation import Evaluation, Slices
@@ -93,6 +92,12 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "metadata; with --baseline also what got worse in a part; repeatable",
     )
     parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="DOLLARS",
+        help="stop when the searches have cost this much, by WORKBENCH_LLM_PRICE and the like",
+    )
+    parser.add_argument(
         "--pilot",
         type=int,
         metavar="N",
@@ -113,6 +118,7 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judgments", metavar="FILE", help="also use the judgments of a judged pool; a stored test set keeps them"
     )
+    parser.add_argument("--rater", metavar="NAME", default="", help="who judged that pool, if several people do")
 
 
 def evaluate(
@@ -132,7 +138,7 @@ def evaluate(
         InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.evaluation import check_difference, describe_power, measure
+    from evals.evaluation import check_difference, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
     from evals.measures.metrics import DEFAULT_METRICS
@@ -146,9 +152,12 @@ def evaluate(
     test_set = whole.first(arguments.pilot)
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
+    parameters = parameters_by_strategy(strategies, arguments.set)
+    if estimate := estimate_run(wb, test_set, strategies, parameters, arguments.index, arguments.budget):
+        say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
-        parameters=parameters_by_strategy(strategies, arguments.set), index=arguments.index,
+        parameters=parameters, index=arguments.index, budget=arguments.budget, questions=len(whole.answerable),
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     run, agreed = result.run, None
@@ -157,7 +166,7 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    payload["outcome"] = result.outcome
+    payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
     slices = [result.slices(by) for by in arguments.by]
     if slices:
         payload["slices"] = [one.to_dict() for one in slices]
@@ -211,7 +220,7 @@ def _print_tables(
 ) -> None:
     """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
-    from evals.judges.agreement import describe_agreement
+    from evals.judges.judging import describe_agreement
 
     tables = [report.make_table(run)]
     if next(iter(run.strategies.values())).bounds:
@@ -238,8 +247,7 @@ def _judge_run(
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
     """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set."""
-    from evals.judges.agreement import Texts, measure_judge_agreement
-    from evals.judges.judging import add_ragas, judge_run
+    from evals.judges.judging import Texts, add_ragas, judge_run, measure_judge_agreement
 
     endpoint = _make_endpoint(wb, arguments)
     judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
@@ -268,7 +276,7 @@ def _load_test_set(
             text = Path(arguments.judgments).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{arguments.judgments} is not readable as UTF-8 text ({error}); check it.") from error
-        test_set, reading = add_judgments(wb, test_set, arguments.test_set, text)
+        test_set, reading = add_judgments(wb, test_set, arguments.test_set, text, arguments.rater)
         for sentence in reading.describe():
             say(sentence)
     return test_set
@@ -309,9 +317,9 @@ def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | N
     if arguments.ragas not in ("llm", "llm-ragas"):
         return None
     from evals.judges.endpoint import Endpoint, Limits
+    from evals.judges.judging import check_judge
 
-    if arguments.ragas == "llm-ragas":
-        check_extra("ragas")
+    check_judge("ragas" if arguments.ragas == "llm-ragas" else "built-in")
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 

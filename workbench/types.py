@@ -118,8 +118,6 @@ LLM = "llm"
 LEARNED = "learned"
 NOVELTY = "novelty"
 OWN = "own"
-EVERYWHERE_KEY = "everywhere"  # of a promotion without a scope
-FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 
 
 ParameterValue: TypeAlias = bool | int | float | str
@@ -813,6 +811,8 @@ class Evidence(Value):
 
 
 CLOSE_EVIDENCE = Evidence()
+EVERYWHERE_KEY = "everywhere"  # of a promotion without a scope
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 MAX_RANKED_PASSAGES = 200  # passages per question
 _T = TypeVar("_T")
 

@@ -143,13 +143,13 @@ class Endpoint:
     async def __aexit__(self, *error: object) -> None:
         await self._client.close()
 
-    async def ask(self, prompt: str, form: type[Reply]) -> Reply:
+    async def ask(self, prompt: str, form: type[Reply], temperature: float = 0.0) -> Reply:
         """Return the answer to a prompt that requests JSON, in the form of a class.
 
         Raises:
             ModelError: As for ``complete``, or the answer does not have the form.
         """
-        answer = await self.complete(prompt, schema=form.model_json_schema())
+        answer = await self.complete(prompt, temperature, form.model_json_schema())
         start, end = answer.find("{"), answer.rfind("}")  # some models write a sentence or a fence around it
         try:
             return form.model_validate_json(answer[start : end + 1])

@@ -207,7 +207,8 @@ def load_test_set(name: str | Path) -> TestSet:
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
-    if not corpus.is_file() and not sample and list_tables(folder):
+    is_beir = (folder / "queries.jsonl").is_file()
+    if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
         return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
@@ -298,6 +299,11 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
         verb = "is" if len(paths) == 2 else "are"
         problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
+    return read_qrels(path, question_ids, problems)
+
+
+def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
+    """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
     judgments: list[Judgment] = []
     broken: list[str] = []
     first = True

@@ -114,7 +114,7 @@ STATES = {
     "move-source": State("/library", CHIEF, selected("Harbour", "Move")),
     "tag-source": State("/library", CHIEF, selected("Harbour", "Tag")),
     "rename-source": State("/library", CHIEF, selected("Harbour", "Rename")),
-    "language-of-source": State("/library?open={thousand}", CHIEF, press("Language")),
+    "language-of-source": State("/library?open={many}", CHIEF, press("Language")),
     "edit-project": State("/library?view=projects", CHIEF, press("Edit")),
     "new-folder": State("/library?view=projects", CHIEF, press("New folder")),
     "delete-project": State("/library?view=projects", CHIEF, press("Delete")),
@@ -124,8 +124,8 @@ STATES = {
     "rename-test-set": State("/evaluate?open={harbour}", CHIEF, press("Rename")),
     "delete-test-set": State("/evaluate?open={harbour}", CHIEF, press("Delete")),
     "delete-experiment": State("/evaluate?experiment={narrow}", CHIEF, press("Delete")),
-    "rename-document": State("/library?open={thousand}", CHIEF, selected("Row 0", "Rename document")),
-    "delete-document": State("/library?open={thousand}", CHIEF, selected("Row 0", "Delete documents")),
+    "edit-document": State("/library?open={many}", CHIEF, selected("Row 0", "Edit document")),
+    "delete-document": State("/library?open={many}", CHIEF, selected("Row 0", "Delete documents")),
     "crawl-refused": State("/crawl", "[data-testid=stAlert]", press("Start crawl")),
     "test-set-unknown": State("/evaluate?open=set_nowhere", "[data-testid=stToast]"),
     "drop-index": State("/system", CHIEF, selected("spare", "Drop")),
@@ -133,7 +133,7 @@ STATES = {
     "page-unknown": State("/nowhere", "[data-testid=stPageLink]"),
     "judge": State("/?q=tide gauge&pane=queue", ".st-key-judge_title input"),
     "upload-zip": State("/library", '[data-testid="stFileChip"]', choose_zip),
-    "thousand-rows": State("/library?open={thousand}", ".pager"),
+    "many-rows": State("/library?open={many}", ".pager"),
     "new-index": State("/system", "[role=dialog] input", press("New index")),
     "side-by-side": State(
         "/evaluate?experiment={measured}&second={narrow}", 'table[aria-label="Runs of both experiments"] tbody tr'

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ASKED, FIRST
+from browser_server import ASKED, FIRST
 from looks import assert_fits
 from playwright.sync_api import Page, expect
 

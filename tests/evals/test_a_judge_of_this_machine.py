@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.judges import JUDGED_METRICS, Sample, measure_samples
-from evals.judges.agreement import add_answers, grade_judgments
 from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.judging import add_answers, grade_judgments
 from evals.judges.ragas import extract_schema
+from evals.judges.scores import JUDGED_METRICS, Sample, measure_samples
 from evals.test_set import Judgment
 from tests.conftest import cloned_database
 from workbench import Settings, Workbench

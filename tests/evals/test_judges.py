@@ -13,19 +13,11 @@ import pytest
 from evals.experiments import report, runs
 from evals.experiments.catalogue import Experiments, make_cells
 from evals.gateway import index_corpus
-from evals.judges import (
-    FREE_METRICS,
-    INVALID_ANSWER_REASON,
-    JUDGED_METRICS,
-    JudgedMetric,
-    Sample,
-    measure_samples,
-    ragas,
-)
-from evals.judges.agreement import grade_judgments, measure_agreement
-from evals.judges.endpoint import Endpoint, Limits
+from evals.judges import ragas
+from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, Limits
 from evals.judges.generation import SourcePassage, write_questions
-from evals.judges.judging import add_ragas, judge_experiment, judge_run
+from evals.judges.judging import add_ragas, grade_judgments, judge_experiment, judge_run, measure_agreement
+from evals.judges.scores import FREE_METRICS, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
 from evals.test_set import Judgment
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet

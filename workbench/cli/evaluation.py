@@ -1,4 +1,4 @@
-"""``workbench eval``, ``experiments``, ``apply``, ``check`` and ``learn``: measure strategies, and train a ranker."""
+"""The commands on measuring: ``eval``, ``experiments``, ``judgments``, ``apply``, ``check`` and ``learn``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from workbench.runtime import check_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evals.evaluation import TestSets
     from evals.learning.learn import CurvePoint
     from evals.learning.training import TrainingResult
     from workbench.workbench import Workbench
@@ -189,6 +190,130 @@ def run_check(arguments: argparse.Namespace, out: Output) -> int:
         out.message(note)
     out.message(report.summary)
     return 0 if report.is_passed else FAILURE
+
+
+# workbench judgments
+
+FORMATS = ("csv", "qrels", "beir")
+
+
+def declare_judgments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's subcommands."""
+    verbs = Subcommands(parser)
+    verbs.add("agreement", "How far the raters of a test set agree", _show_agreement, "test_set")
+    verbs.add("disagreements", "List the different grades that are not settled", _list_disagreements, "test_set")
+    settle = verbs.add("settle", "Settle disagreements: all as one rater, or one by a grade", _settle, "test_set")
+    settle.add_argument("--rater", metavar="NAME", help="settle all disagreements with the grades of this rater")
+    settle.add_argument("--question", metavar="ID", help="settle one disagreement, in the answer to this question")
+    settle.add_argument("--document", metavar="ID", help="the document of that disagreement")
+    settle.add_argument("--grade", metavar="G", help="the grade that counts")
+    settle.add_argument("--reason", metavar="TEXT", default="", help="why")
+    rate = verbs.add("rate", "Let the LLM judge what people have judged, as another rater", _rate, "test_set")
+    rate.add_argument("--limit", type=int, default=200, metavar="N", help="maximum number of judgments (%(default)s)")
+    rate.add_argument("--rounds", type=int, default=1, metavar="N", help="2 also shows how consistent it is")
+    scale = verbs.add("scale", "Set the number of grades of a test set, two to five", _set_scale, "test_set")
+    scale.add_argument("grades", type=int, metavar="N", help="number of grades")
+    read = verbs.add("import", "Read judgments from a CSV or a qrels file", _import, "test_set", "file")
+    read.add_argument("--rater", metavar="NAME", default="", help="who judged, if several people do")
+    write = verbs.add("export", "Write judgments to a file, or to a folder in BEIR format", _export, "test_set", "file")
+    write.add_argument("--format", choices=FORMATS, default="csv", help="csv (all raters), qrels (TREC) or beir")
+    write.add_argument("--rater", metavar="NAME", default="", help="only the judgments of this rater")
+
+
+def _open_test_sets(wb: Workbench) -> TestSets:
+    check_extra("eval")
+    from evals.evaluation import TestSets
+
+    return TestSets(wb)
+
+
+def _show_agreement(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = _open_test_sets(wb).agreement(arguments.test_set)
+
+    def show(console: Console) -> None:
+        kinds = {one.rater: "LLM" if one.is_llm else "person" for one in found.raters}
+        raters = [
+            (one.rater, kinds[one.rater], one.judgments, f"{one.base_rate:.2f}", _format_figure(one.consistency))
+            for one in found.raters
+        ]
+        print_table(console, ("Rater", "Kind", "Judgments", "Relevant", "Consistent"), raters, "No named rater.")
+        pairs = [
+            (f"{one.a}, {one.b}", one.scale, one.places, f"{one.agreement:.2f}", _format_figure(one.kappa),
+             _format_figure(one.weighted_kappa))
+            for one in found.pairs
+        ]  # fmt: skip
+        print_table(console, ("Raters", "Scale", "Places", "Equal", "Kappa", "Weighted"), pairs, "")
+        scales = [
+            (one.scale, one.places, _format_figure(one.alpha), _format_figure(one.nominal_alpha))
+            for one in found.scales
+        ]
+        print_table(console, ("Scale", "Places", "Alpha", "Nominal alpha"), scales, "")
+
+    out.show(found, show)
+    out.message(found.describe())
+    return 0
+
+
+def _format_figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _list_disagreements(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = _open_test_sets(wb).disagreements(arguments.test_set)
+    rows = [
+        (one.question_id, one.document, "" if one.start is None else f"{one.start}-{one.end}",
+         ", ".join(f"{name} {grade}" for name, grade in one.grades.items()))
+        for one in found
+    ]  # fmt: skip
+    return out.table(found, ("Question", "Document", "Span", "Grades"), rows, "All grades agree or are settled.")
+
+
+def _settle(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    one = (arguments.question, arguments.document, arguments.grade)
+    if (arguments.rater is None) == (None in one):
+        raise InvalidInput("Give either --rater, or all of --question, --document and --grade.")
+    if arguments.rater is not None:
+        settled = _open_test_sets(wb).settle(arguments.test_set, arguments.rater)
+    else:
+        settled = _open_test_sets(wb).settle_one(arguments.test_set, *one, reason=arguments.reason)
+    remaining = len(_open_test_sets(wb).disagreements(arguments.test_set))
+    text = f"Disagreements settled: {settled:,}. To settle: {remaining:,}."
+    return out.sentence({"settled": settled, "remaining": remaining}, text)
+
+
+def _rate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    with out.progress("Rate") as show, cancel_on_sigint(out) as should_stop:
+        rated = _open_test_sets(wb).rate_by_llm(
+            arguments.test_set, limit=arguments.limit, rounds=arguments.rounds, on_progress=show,
+            should_stop=should_stop,
+        )  # fmt: skip
+    for reason, count in rated.reasons.items():
+        out.message(f"Judgments missing: {count:,}. {reason}")
+    out.remark(f"{rated.left_out:,} beyond --limit were left out." if rated.left_out else "")
+    out.sentence(rated, f"Judgments stored by {rated.rater!r}: {rated.judged:,}.")
+    return 0 if rated.judged else FAILURE
+
+
+def _set_scale(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    info = _open_test_sets(wb).update(arguments.test_set, grades=arguments.grades)
+    names = [f"{value} {name}" for value, name in enumerate(_open_test_sets(wb).load(info.id).scale)]
+    return out.sentence(info, f"The grades of {info.title!r} are {', '.join(names)}.")
+
+
+def _import(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    report = _open_test_sets(wb).import_judgments(arguments.test_set, arguments.file, rater=arguments.rater)
+    for problem in report.problems:
+        out.message(f"Left out: {problem}")
+    out.sentence(report, f"Judgments read: {report.judgments:,}. New questions: {report.questions:,}.")
+    return 0 if report.judgments or report.questions else FAILURE
+
+
+def _export(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    written = _open_test_sets(wb).export(
+        arguments.test_set, arguments.file, format=arguments.format, rater=arguments.rater
+    )
+    value = {"file": arguments.file, "format": arguments.format, "judgments": written}
+    return out.sentence(value, f"Judgments written to {arguments.file}: {written:,}.")
 
 
 # workbench learn

@@ -759,7 +759,7 @@ CREATE TABLE crawl_pages (
     url text NOT NULL,
     depth integer NOT NULL,
     parent text,
-    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
+    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'guess', 'memory')),
     lastmod text,  -- from the sitemap
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
     outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
@@ -800,6 +800,7 @@ CREATE TABLE datasets (
     source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: the user's sources
     scope jsonb NOT NULL DEFAULT '{}',  -- the part of the corpus it measures, by ids, with their titles at that time; {}: everything
     corpus_hash text NOT NULL DEFAULT '',
+    grades smallint NOT NULL DEFAULT 3 CHECK (grades BETWEEN 2 AND 5),  -- number of grades of its raters, from 0
     version integer NOT NULL DEFAULT 1,  -- counts edits; every row below has the range of versions it is valid for
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
@@ -832,12 +833,14 @@ CREATE TABLE judgments (
     pages integer[] NOT NULL DEFAULT '{}',  -- relevant pages of the document
     quote text NOT NULL DEFAULT '',
     judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm')),
+    rater text NOT NULL DEFAULT '',  -- name of one of several raters; '': the grade that counts
+    reason text NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL DEFAULT now(),
     CHECK ((start_at IS NULL) = (end_at IS NULL)),
     CHECK (start_at >= 0 AND end_at > start_at)
 );
 CREATE INDEX judgments_by_dataset ON judgments (dataset_id, question_id);
-CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), (judge = 'llm'))
+CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), rater)
     WHERE until IS NULL;
 
 CREATE TABLE eval_runs (  -- one strategy with parameters over one index; kept as long as nothing it depends on changes
@@ -867,6 +870,7 @@ CREATE TABLE eval_answers (  -- a run's results for one question; stored one by 
     latency_ms real NOT NULL,
     degraded text[] NOT NULL DEFAULT '{}',
     within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
+    usage jsonb NOT NULL DEFAULT '{}',  -- tokens of the found text, calls of the LLM and their tokens
     PRIMARY KEY (run_id, question_id)
 );
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import compress, islice
 from types import MappingProxyType
@@ -27,7 +27,7 @@ from workbench.types import Comparison
 
 if TYPE_CHECKING:
     from evals.test_set import Question, TestSet
-    from evals.test_sets.store import TestSetInfo, TestSetStore
+    from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
     from workbench.workbench import Workbench
 
 # Judgments, stored by span so that they apply to any chunker
@@ -49,14 +49,23 @@ class QuestionJudging:
     wb: Workbench
     test_set: TestSetInfo
     question: str
+    rater: str = ""  # name of the person, if several judge
 
     @property
     def about(self) -> str:
-        """A key for the question and the test set."""
-        return f"{self.test_set.id} {self.question}"
+        """A key for the question, the test set and the rater."""
+        return f"{self.test_set.id} {self.rater} {self.question}"
+
+    @property
+    def scale(self) -> list[tuple[str, int]]:
+        """The names of the grades, best first."""
+        from evals.test_set import SCALES
+
+        names = ["not relevant" if name == "not" else name for name in SCALES[self.test_set.grades]]
+        return [(name, grade) for grade, name in enumerate(names)][::-1]
 
     def grades(self) -> dict[str, int]:
-        """Return {place: grade} for every judged span of the question."""
+        """Return {place: grade} for every judged span of the question: the rater's own, or those that count."""
         test_set = self.load()
         question = _find_question(test_set, self.question)
         return {
@@ -66,12 +75,20 @@ class QuestionJudging:
         }
 
     def load(self) -> TestSet:
-        """Return the current test set.
+        """Return the current test set, with the judgments of the rater only if there is one: raters judge blind.
 
         Raises:
             NotFound: It has been deleted.
         """
-        return self._store.load(self.test_set.id)
+        test_set = self._store.load(self.test_set.id)
+        if not self.rater:
+            return test_set
+        own = tuple(rating.judgment for rating in self.ratings() if rating.rater == self.rater)
+        return replace(test_set, judgments=own)
+
+    def ratings(self) -> list[Rating]:
+        """Return the judgments of all raters. Raises NotFound."""
+        return self._store.ratings(self.test_set.id)
 
     def keep(self, comparison: Comparison, marks: Sequence[Mark]) -> None:
         """Store marks, and the question if it is new; skip places that the board does not show.
@@ -88,8 +105,9 @@ class QuestionJudging:
         for place, grade in last.items():
             hit = hits[place]
             self._store.judge(
-                self.test_set.id, stored.id, hit.document_id, grade, start=hit.start, end=hit.end, quote=hit.text
-            )
+                self.test_set.id, stored.id, hit.document_id, grade,
+                start=hit.start, end=hit.end, quote=hit.text, rater=self.rater,
+            )  # fmt: skip
 
     def _ensure_question(self) -> Question:
         """Return the question of the test set, added if necessary."""
@@ -141,7 +159,7 @@ def show_queue(wb: Workbench, question: str, part: str) -> QuestionJudging | Non
     _keep_new_test_set()
     sets = {info.id: info for info in list_own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
-    judging = QuestionJudging(wb, chosen, question) if chosen else None
+    judging = QuestionJudging(wb, chosen, question, address.get("rater")) if chosen else None
     if part == "judge":
         _show_test_set(wb, sets, judging)
     elif part == "history":
@@ -287,6 +305,7 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
     if value:
         st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
     if judging is not None:
+        _show_rater(judging)
         _show_progress(judging)
         return
     st.caption("Pick or create a test set, then judge results with 1, 2, 3.")
@@ -298,6 +317,33 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
             autocomplete="off",
         )
         st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
+
+
+def _show_rater(judging: QuestionJudging) -> None:
+    """Ask for the name of the rater, and show how far the raters agree."""
+    from evals.test_sets.raters import measure_raters
+
+    key = f"judge_rater_{judging.rater}"
+    st.text_input(
+        "Your name",
+        judging.rater,
+        key=key,
+        max_chars=60,
+        placeholder="Only if several people judge",
+        autocomplete="name",
+        on_change=_choose_rater,
+        args=(key,),
+        help="Stores your judgments under this name and shows only these. Without a name, your grades are final.",
+    )
+    with suppress(NotFound):  # deleted in another tab
+        ratings = judging.ratings()
+        if any(rating.rater for rating in ratings):
+            found = measure_raters(judging.test_set.title, judging.test_set.grades, ratings)
+            st.caption(escape_markdown(found.describe()))
+
+
+def _choose_rater(key: str) -> None:
+    address.put(rater=" ".join(str(st.session_state[key]).split()))
 
 
 NEW_SET_S = 30.0  # seconds in which requests that were in flight may still lack a new test set

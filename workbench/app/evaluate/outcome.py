@@ -146,7 +146,7 @@ def list_reasons(outcome: ExperimentOutcome) -> list[str]:
 
 def list_agreements(outcome: ExperimentOutcome) -> list[str]:
     """Return how well the LLM judge agrees with the test set's own judgments; [] without an LLM judge."""
-    from evals.judges.agreement import describe_agreement
+    from evals.judges.judging import describe_agreement
 
     return list(
         dict.fromkeys(describe_agreement(cell.extra["judge"]) for cell in outcome.done_cells if "judge" in cell.extra)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
+from evals.background import enqueue_import
 from evals.gateway import describe_deleted
 from evals.test_set import GRADE_VALUES, Judgment, Question, TestSet
 from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv, to_csv
 from evals.test_sets.folders import SAMPLE_NAME
-from evals.test_sets.import_job import enqueue_import
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar

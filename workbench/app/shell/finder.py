@@ -47,6 +47,7 @@ ACTIONS = (
     FinderResult("Action", "Connect an agent", "connect"),
     FinderResult("Action", "Try a tool", "connect?view=tools"),
     FinderResult("Action", "View agent calls", "connect?view=calls"),
+    FinderResult("Action", "Set up models and API keys", "system?view=setup"),
     FinderResult("Action", "New index", "system"),
     FinderResult("Action", "Attach a table", "system"),
 )

@@ -70,11 +70,6 @@ class TestSetInfo(Value):
         """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.source_id else self.scope.text
 
-    @property
-    def label(self) -> str:
-        """The title, with the scope unless it is everything."""
-        return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
-
 
 @dataclass(frozen=True, slots=True)
 class Rating(Value):

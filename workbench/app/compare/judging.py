@@ -284,7 +284,7 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
     """Show the test set with its progress and questions, or the form that creates one."""
     value = address.get("judge")
     # without counts: Streamlit identifies options by label, so labels must not change between clicks
-    titles = {key: info.label for key, info in sets.items()}
+    titles = {key: info.title for key, info in sets.items()}
     if value and value not in titles:
         titles[value] = "Deleted test set"
     if titles:

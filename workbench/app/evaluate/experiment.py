@@ -431,10 +431,10 @@ def _show_notes_form(wb: Workbench, experiment: Experiment, outcome: ExperimentO
         label = st.selectbox("For", list(titles), format_func=make_label_function(titles), key="noted")
         about = cells.get(label, experiment)
         with st.form(f"note_{label}", border=False):
-            note = st.text_area("Note", about.note, key=f"note_text_{label}", max_chars=MAX_NOTE_CHARS)
             tags = st.multiselect(
                 "Tags", sorted(known), list(about.tags), accept_new_options=True, key=f"note_tags_{label}"
             )
+            note = st.text_area("Note", about.note, key=f"note_text_{label}", max_chars=MAX_NOTE_CHARS)
             saved = st.form_submit_button("Save note", type="primary")
         if saved:
             run_change(lambda: _save_note(wb, experiment, label or None, note, tags))

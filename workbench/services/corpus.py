@@ -309,8 +309,11 @@ class Corpus:
     def finish_index(self, index: Index, say: Callable[[str], None] | None = None) -> None:
         """Bring the graph and the thresholds of evidence up to date after passages were written.
 
-        The thresholds of a model that is not built in are measured again when the passages have doubled.
+        The thresholds of a model that is not built in are measured again when the passages have doubled. ``say`` gets
+        the steps, whose duration is not known.
         """
+        if say is not None:
+            say("finishing the index")
         self.store(index).maintain_graph(say)
         if index.is_attached:
             return

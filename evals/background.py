@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
+import zipfile
 from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
 
 from evals.experiments.catalogue import Experiments, run_shared
 from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
+from evals.judges.judging import judge_experiment
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
-from evals.test_sets.folders import SAMPLE_NAME
-from evals.test_sets.import_job import enqueue_import, run_import
-from evals.test_sets.store import TestSetStore
+from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
+from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
+from workbench.formatting import GB, count_text
 from workbench.jobs.runners import Runner
 from workbench.jobs.sharing import Assignment, Job, Outcome
 from workbench.runtime import check_extra
@@ -33,6 +38,7 @@ from workbench.types import (
 )
 from workbench.workbench import Workbench
 
+MAX_UNPACKED_BYTES = GB  # unpacked size of a zip
 MAX_RECENT_JOBS = 200  # jobs searched for an experiment's own
 
 
@@ -49,15 +55,14 @@ def make_runners(wb: Workbench) -> dict[str, Runner]:
 def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none") -> Job:
     """Run an experiment in the background, or resume one that was stopped.
 
-    ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one.
+    ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one, "llm-ragas"
+    with it and the prompts of ragas.
 
     Raises:
         NotFound: No such experiment. Conflict: It is already running. ConfigurationError: No LLM for "llm",
-        or the extra ``eval`` is not installed.
+        or the extra ``eval`` or ``ragas`` is not installed.
     """
-    check_extra("eval")
-    if ragas == "llm":
-        Endpoint.from_workbench(wb)
+    _check_judging(wb, ragas)
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
@@ -76,13 +81,19 @@ def enqueue_on_sample(
     Raises:
         NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
     """
-    check_extra("eval")
-    if ragas == "llm":
-        Endpoint.from_workbench(wb)
+    _check_judging(wb, ragas)
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
     return enqueue_import(wb, SAMPLE_NAME, experiment=plan | {"metrics": list(check_metrics(metrics))})
+
+
+def _check_judging(wb: Workbench, ragas: str) -> None:
+    check_extra("eval")
+    if ragas in ("llm", "llm-ragas"):
+        Endpoint.from_workbench(wb)
+    if ragas == "llm-ragas":
+        check_extra("ragas")
 
 
 def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str) -> Job:
@@ -115,7 +126,7 @@ def find_job(wb: Workbench, experiment_id: str) -> Job | None:
 
 
 def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Run the rest of an experiment, shared with other workers, then score it with ragas."""
+    """Run the rest of an experiment, shared with other workers, then score its texts."""
     parameters = assignment.job.parameters
     experiments = Experiments(wb)
     done = run_shared(wb, as_text(parameters["experiment"]), assignment)
@@ -125,10 +136,11 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
     if parameters["ragas"] != "none":
-        from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
-
-        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] == "llm" else None
-        judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
+        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] in ("llm", "llm-ragas") else None
+        judge = "ragas" if parameters["ragas"] == "llm-ragas" else "built-in"
+        judge_experiment(
+            wb, done, endpoint, judge=judge, on_progress=assignment.progress, should_stop=assignment.should_stop
+        )
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
 
@@ -193,3 +205,98 @@ def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
         should_stop=assignment.should_stop,
     )
     return Outcome(learned.to_dict(), learned.verdict)
+
+
+# Import of a test set with its corpus: from a folder in BEIR format, or from an uploaded zip
+
+
+def enqueue_import(
+    wb: Workbench,
+    path: str | None = None,
+    *,
+    archive: tuple[str, bytes] | None = None,
+    experiment: JsonObject | None = None,
+) -> Job:
+    """Import a test set in the background; ``archive`` is a zip's (name, bytes).
+
+    ``path`` is a folder or data set on the worker's machine, or "sample". ``experiment`` is the plan of an experiment
+    to run on the imported test set.
+
+    Raises:
+        InvalidInput: Neither or both were given, there is no such folder, or the zip is not readable.
+    """
+    if (path is None) == (archive is None):
+        raise InvalidInput("Choose a zip, or enter the path of a folder on this machine.")
+    if archive is not None:
+        name, content = archive
+        _open_zip(content).close()
+        return wb.jobs.enqueue("test_set", f"Import {name}", {"path": None, "title": Path(name).stem}, files=[archive])
+    place = str(path)
+    if not has_no_path(place):
+        place = str(Path(place).expanduser().absolute())
+        if not Path(place).is_dir():
+            raise InvalidInput(f"There is no folder {place}; enter the path of one on this machine with queries.jsonl.")
+    name = place if has_no_path(place) else Path(place).name
+    title, parameters = f"Import test set {name}", {"path": place, "title": None}
+    if experiment is not None:
+        title, parameters = f"{title}, then run an experiment", parameters | {"experiment": experiment}
+    return wb.jobs.enqueue("test_set", title, parameters)
+
+
+def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Import the job's test set; a resumed job continues with the documents that are not indexed yet."""
+    parameters, files = assignment.job.parameters, wb.jobs.table.files
+    path = as_text_or_none(parameters["path"])
+    if path is not None:
+        info, problems = _import_folder(wb, assignment, path, None)
+    else:
+        ((position, _, _),) = files.uploads(assignment.job.id)
+        with tempfile.TemporaryDirectory() as place:
+            folder = unpack_zip(files.bytes(assignment.job.id, position), Path(place))
+            info, problems = _import_folder(wb, assignment, folder, as_text(parameters["title"]))
+        files.forget_bytes(assignment.job.id)
+    message = f"{info.title}: {info.questions:,} questions, {info.judgments:,} judgments."
+    if problems:
+        message += f" {count_text(problems, 'note')} on its files: see the log."
+    return Outcome({"test_set": info.id}, message)
+
+
+def _import_folder(
+    wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None
+) -> tuple[TestSetInfo, int]:
+    """Import a folder; return the test set and the number of problems in its files."""
+
+    def report(progress: Progress) -> None:
+        assignment.progress(
+            progress.count_active_items()
+        )  # a small corpus is a single batch, so count its parts in progress
+
+    test_set = load_test_set(folder)
+    for problem in test_set.problems:
+        assignment.log(problem, "warning")
+    info = TestSetStore(wb).add(test_set, title, on_progress=report, should_stop=assignment.should_stop)
+    return info, len(test_set.problems)
+
+
+def unpack_zip(content: bytes, place: Path) -> Path:
+    """Unpack a zip and return its folder with queries.jsonl. Raises InvalidInput."""
+    try:
+        with _open_zip(content) as archive:
+            archive.extractall(place)  # extraction keeps paths inside the folder
+    except (zipfile.BadZipFile, OSError, RuntimeError) as error:
+        raise InvalidInput(f"The zip is not readable ({error}); zip the folder again.") from None
+    paths = sorted(place.rglob("queries.jsonl"), key=lambda path: len(path.parts))
+    return paths[0].parent
+
+
+def _open_zip(content: bytes) -> zipfile.ZipFile:
+    """Open a zip that contains a test set and is not too large. Raises InvalidInput."""
+    try:
+        archive = zipfile.ZipFile(BytesIO(content))
+    except zipfile.BadZipFile as error:
+        raise InvalidInput(f"The zip is not readable ({error}); zip the folder again.") from None
+    if sum(item.file_size for item in archive.infolist()) > MAX_UNPACKED_BYTES:
+        raise InvalidInput("The zip unpacks to more than 1 GB; enter the folder's path instead.")
+    if not any(Path(item.filename).name == "queries.jsonl" for item in archive.infolist()):
+        raise InvalidInput("The zip has no queries.jsonl; zip the folder that contains it.")
+    return archive

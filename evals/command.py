@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from evals.measures.metrics import OFFERED_METRICS
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from evals.evaluation import Evaluation
+    from evals.evaluation import Evaluation, Slices
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
-RAGAS_MODES = ("free", "llm", "none")
+RAGAS_MODES = ("free", "llm", "llm-ragas", "none")
 EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
+        "test_set",
+        metavar="DATASET",
+        help="folder (BEIR, Hugging Face, or questions.jsonl), stored test set, hf:NAME, ir_datasets:NAME, 'sample'",
     )
     parser.add_argument(
         "--strategies",
@@ -60,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ragas",
         choices=RAGAS_MODES,
         default="free",
-        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM",
+        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM; "
+        "llm-ragas: with ragas' own prompts (extra ragas)",
     )
     parser.add_argument(
         "--answers",
@@ -79,6 +82,20 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "--refusals",
         action="store_true",
         help="also answer every question, and report which of those marked as without an answer are refused",
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="also report each part of the questions, by length, origin, source, tag, type, language or a key of "
+        "metadata; with --baseline also what got worse in a part; repeatable",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="DOLLARS",
+        help="stop when the searches have cost this much, by WORKBENCH_LLM_PRICE and the like",
     )
     parser.add_argument(
         "--pilot",
@@ -101,6 +118,7 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judgments", metavar="FILE", help="also use the judgments of a judged pool; a stored test set keeps them"
     )
+    parser.add_argument("--rater", metavar="NAME", default="", help="who judged that pool, if several people do")
 
 
 def evaluate(
@@ -120,7 +138,7 @@ def evaluate(
         InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.evaluation import check_difference, describe_power, measure
+    from evals.evaluation import check_difference, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
     from evals.measures.metrics import DEFAULT_METRICS
@@ -129,15 +147,17 @@ def evaluate(
     metrics = _parse_names(arguments.metrics)
     check_difference(arguments.difference)
     strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
-    if arguments.ragas == "llm":
-        _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
+    _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
     whole = _load_test_set(wb, arguments, scope, say).first(arguments.limit_queries)
     test_set = whole.first(arguments.pilot)
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
+    parameters = parameters_by_strategy(strategies, arguments.set)
+    if estimate := estimate_run(wb, test_set, strategies, parameters, arguments.index, arguments.budget):
+        say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
-        parameters=parameters_by_strategy(strategies, arguments.set), index=arguments.index,
+        parameters=parameters, index=arguments.index, budget=arguments.budget, questions=len(whole.answerable),
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     run, agreed = result.run, None
@@ -146,8 +166,11 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    payload["outcome"] = result.outcome
-    _print_tables(result, run, agreed, say)
+    payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
+    slices = [result.slices(by) for by in arguments.by]
+    if slices:
+        payload["slices"] = [one.to_dict() for one in slices]
+    _print_tables(result, run, slices, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
@@ -155,7 +178,7 @@ def evaluate(
     _measure_answers(wb, run.without_files, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
-    code = _check_baseline(run, Path(arguments.baseline), payload, say) if arguments.baseline else 0
+    code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
     return payload, code
 
 
@@ -188,10 +211,16 @@ def _measure_answers(
                 say(f"{name}: {sentence}")
 
 
-def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | None, say: Callable[[str], None]) -> None:
+def _print_tables(
+    result: Evaluation,
+    run: EvalRun,
+    slices: Sequence[Slices],
+    agreed: JudgeAgreement | None,
+    say: Callable[[str], None],
+) -> None:
     """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
-    from evals.judges.agreement import describe_agreement
+    from evals.judges.judging import describe_agreement
 
     tables = [report.make_table(run)]
     if next(iter(run.strategies.values())).bounds:
@@ -200,7 +229,7 @@ def _print_tables(result: Evaluation, run: EvalRun, agreed: JudgeAgreement | Non
         tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
         tables.append(report.make_ragas_table(run))
-    for table in tables:
+    for table in (*tables, *(one.to_table() for one in slices)):
         say(report.render_text(table))
     if agreed is not None:
         say(describe_agreement(agreed))
@@ -217,15 +246,16 @@ def _judge_run(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with ragas scores and, if an LLM judged, its agreement with the test set."""
-    from evals.judges.agreement import Texts, measure_judge_agreement
-    from evals.judges.judging import add_ragas, judge_run
+    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set."""
+    from evals.judges.judging import Texts, add_ragas, judge_run, measure_judge_agreement
 
-    endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
+    endpoint = _make_endpoint(wb, arguments)
+    judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
-        wb, run.without_files, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts
-    )
+        wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
     judged = add_ragas(run, figures)
     if endpoint is None:
         return judged, None
@@ -246,7 +276,7 @@ def _load_test_set(
             text = Path(arguments.judgments).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(f"{arguments.judgments} is not readable as UTF-8 text ({error}); check it.") from error
-        test_set, reading = add_judgments(wb, test_set, arguments.test_set, text)
+        test_set, reading = add_judgments(wb, test_set, arguments.test_set, text, arguments.rater)
         for sentence in reading.describe():
             say(sentence)
     return test_set
@@ -283,27 +313,37 @@ def write_pool(
     return place | counts | {"left_out": made.left_out}, 0
 
 
-def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
+def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | None:
+    if arguments.ragas not in ("llm", "llm-ragas"):
+        return None
     from evals.judges.endpoint import Endpoint, Limits
+    from evals.judges.judging import check_judge
 
+    check_judge("ragas" if arguments.ragas == "llm-ragas" else "built-in")
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 
 
-def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
+def _check_baseline(
+    wb: Workbench, run: EvalRun, arguments: argparse.Namespace, payload: RunJson, say: Callable[[str], None]
+) -> int:
+    from evals.evaluation import group_questions
     from evals.experiments import report
 
-    gate = report.check_baseline(run, path)
-    payload["baseline"] = [difference.to_dict() for difference in gate.differences]
+    path = Path(arguments.baseline)
+    groups = {f"{by} {name}": ids for by in arguments.by for name, ids in group_questions(wb, run, by).items()}
+    gate, in_slices = report.check_baseline(run, path, groups)
+    payload["baseline"] = [difference.to_dict() for difference in (*gate.differences, *in_slices)]
     say(report.render_text(report.make_pair_table(gate.differences, title=f"Compared with the baseline {path.name}")))
     for note in gate.notes:
         say(note)
-    for regression in gate.regressions:
+    regressions = [*gate.regressions, *(one for one in in_slices if one.significant)]
+    for regression in regressions:
         say(
             f"{regression.a} got worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
-    return EXIT_REGRESSION if gate.regressions else 0
+    return EXIT_REGRESSION if regressions else 0
 
 
 def _parse_names(text: str | None) -> list[str]:

@@ -32,7 +32,7 @@ from evals.measures.significance import (
 )
 from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
-from evals.test_sets.folders import SAMPLE_NAME, load_test_set
+from evals.test_sets.folders import has_no_path, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, ConfigurationError, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text
@@ -65,7 +65,7 @@ class TestSetDefinition:
     """A test set of the file."""
 
     title: str
-    origin: str  # "sample", or the absolute path of a folder or a CSV file
+    origin: str  # "sample", a data set, or the absolute path of a folder or a CSV file
     description: str
 
 
@@ -297,12 +297,12 @@ def _read_test_set(title: str, table: _Table, file: Path) -> TestSetDefinition:
     origin = table.read("from", str, "")
     description = table.read("description", str, "")
     table.end()
-    place = (file.parent / origin).absolute()
     if not origin:
-        raise table.fail("from", "a test set needs the path of a folder or a CSV file, or 'sample'.")
-    if origin != SAMPLE_NAME and not place.exists():
+        raise table.fail("from", "a test set needs the path of a folder or a CSV file, a data set, or 'sample'.")
+    place = origin if has_no_path(origin) else str((file.parent / origin).absolute())
+    if not has_no_path(origin) and not Path(place).exists():
         raise table.fail("from", f"there is no folder or file {place}; paths are relative to the file.")
-    return TestSetDefinition(title, origin if origin == SAMPLE_NAME else str(place), description)
+    return TestSetDefinition(title, place, description)
 
 
 def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configuration) -> ExperimentDefinition:
@@ -609,7 +609,8 @@ def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet
         text = Path(definition.origin).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{definition.origin} is not UTF-8 text ({error}); convert the file.") from error
-    questions, judgments, problems = read_csv(wb, replace(stored, corpus=None), text)
+    questions, ratings, problems = read_csv(wb, replace(stored, corpus=None), text)
+    judgments = [rating.judgment for rating in ratings]
     if not any(judgment.grade > 0 for judgment in judgments):
         reason = problems[0] if problems else "it has no row with a document or a quote"
         raise InvalidInput(f"{definition.origin} has no relevant document: {reason}")

@@ -7,8 +7,8 @@ import hashlib
 import io
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import combinations
 from math import log2
 from pathlib import Path
@@ -27,6 +27,7 @@ from evals.experiments.leaderboard import (
 )
 from evals.experiments.runs import (
     EvalRun,
+    Prices,
     Ranking,
     StrategyRun,
     add_run_files,
@@ -36,6 +37,7 @@ from evals.experiments.runs import (
     score_answers,
 )
 from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
+from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
     DEFAULT_METRICS,
@@ -58,18 +60,30 @@ from evals.measures.significance import (
     describe_difference,
     describe_outcome,
     describe_power,
+    explain_difference,
     find_winner_name,
     measure_power,
 )
 from evals.test_set import Judgment, TestSet
-from evals.test_sets.exchange import CSV_COLUMNS, import_csv, locate_quote, write_csv
-from evals.test_sets.folders import load_test_set
+from evals.test_sets.exchange import (
+    CSV_COLUMNS,
+    ImportReport,
+    export_folder,
+    import_csv,
+    import_qrels,
+    locate_quote,
+    select_rater,
+    to_csv,
+    to_qrels,
+    write_csv,
+)
+from evals.test_sets.folders import load_test_set, read_text
+from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
 from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set, parse_grade
 from workbench.display import leaderboard_html
-from workbench.errors import Cancelled, InvalidInput, WorkbenchError, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text, progress_bar
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import check_parameters
+from workbench.retrieval.strategies import check_parameters, split_strategy
 from workbench.runtime import check_extra
 from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
@@ -78,6 +92,7 @@ if TYPE_CHECKING:
     import altair
     import pandas
     from IPython.lib.pretty import RepresentationPrinter
+    from rich.table import Table
 
 __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "AnyTestSet",
@@ -93,6 +108,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "compare_pairs",
     "compare_with_best",
     "describe_power",
+    "explain_difference",
     "find_changes",
     "locate_quote",
     "make_cells",
@@ -100,6 +116,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure",
     "measure_rankings",
     "measure_spans",
+    "metric_title",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"
@@ -114,6 +131,7 @@ class Evaluation:
     run: EvalRun  # all answers and metric values
     metric: str  # the metric that orders the leaderboard
     notes: tuple[str, ...] = ()  # sentences about anything that was left out, failed, or weakens a conclusion
+    wb: Workbench | None = field(default=None, repr=False, compare=False)  # has the documents
 
     @property
     def strategies(self) -> dict[str, StrategyRun]:
@@ -147,6 +165,21 @@ class Evaluation:
         """
         values = {name: run.values[self.metric] for name, run in self.strategies.items()}
         return measure_power(self.metric, values, questions, difference)
+
+    def slices(self, by: str) -> Slices:
+        """Return the runs on each part of the questions, each compared with the best run of all.
+
+        Args:
+            by: "length" (in words) or "origin" of the question; "source", "tag", "type" or "language" of its relevant
+                documents; or a key in the metadata of either. A question may be in several slices.
+
+        Raises:
+            InvalidInput: No question and no document has that key.
+        """
+        assert self.wb is not None
+        groups = group_questions(self.wb, self.run, by)
+        values = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        return compare_in_slices(by, self.metric, groups, values)
 
     @property
     def questions(self) -> pandas.DataFrame:
@@ -247,6 +280,149 @@ class Evaluation:
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.sentences]))
+
+
+# Slices: the questions of one kind
+
+SLICE_KEYS = ("length", "origin", "source", "tag", "type", "language")  # others are keys of metadata
+WORD_COUNTS = ((4, "1 to 4 words"), (9, "5 to 9 words"), (19, "10 to 19 words"))
+MANY_WORDS = "20 words or more"
+MAX_SLICES = 30  # the largest; more are too many to compare
+NO_VALUE = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Value):
+    """The questions of one kind, such as those about one source."""
+
+    name: str
+    questions: int
+    means: Mapping[str, float]  # by run
+    against_best: tuple[Difference, ...]  # of the other runs from the best one of all questions
+
+
+@dataclass(frozen=True, slots=True)
+class Slices(Value):
+    """The runs on each slice, largest first; tests and intervals are corrected for all comparisons of all slices."""
+
+    by: str
+    metric: str
+    slices: tuple[Slice, ...]
+    left_out: int = 0  # smaller slices beyond the largest 30
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return one row per slice: its number of questions, the mean of each run, and the significant differences."""
+        check_extra("app")
+        import pandas as pd
+
+        rows = [
+            {"slice": one.name, "questions": one.questions, **one.means, "differs": "; ".join(describe_slice(one))}
+            for one in self.slices
+        ]
+        return pd.DataFrame(rows).set_index("slice")
+
+    def to_table(self) -> Table:
+        """Return a table with one row per slice."""
+        rows = [
+            (
+                one.name,
+                str(one.questions),
+                *(f"{mean:.4f}" for mean in one.means.values()),
+                "; ".join(describe_slice(one)),
+            )
+            for one in self.slices
+        ]
+        rest = f"; {count_text(self.left_out, 'smaller slice')} left out" if self.left_out else ""
+        head = f"{metric_title(self.metric)} by {self.by}, intervals and tests corrected for all slices{rest}"
+        runs = list(self.slices[0].means) if self.slices else []
+        best = f"differs from {runs[0]}" if runs else ""
+        return report.make_text_table(head, (self.by, "questions", *runs, best), rows, left=(self.by, best))
+
+    def _repr_html_(self) -> str:
+        return self.to_pandas().to_html()
+
+
+def describe_slice(one: Slice) -> list[str]:
+    """Return a clause for each run that is significantly better or worse in a slice than the best run of all."""
+    return [
+        f"{of.a} {of.difference:+.3f} ({of.interval[0]:+.3f} .. {of.interval[1]:+.3f})"
+        for of in one.against_best
+        if of.significant
+    ]
+
+
+def group_questions(wb: Workbench, run: EvalRun, by: str) -> dict[str, list[str]]:
+    """Return {slice: ids of its measured questions}, largest first; ``by`` is as in ``Evaluation.slices``.
+
+    Raises:
+        InvalidInput: No question and no document has that key.
+    """
+    ids = {key: document_id for document_id, key in run.corpus.keys.items()}
+    groups: dict[str, list[str]] = {}
+
+    @cache
+    def of_document(key: str) -> tuple[str, ...]:
+        try:
+            document = wb.documents.get(ids.get(key, key))
+        except NotFound:
+            return ()
+        source = wb.sources.get(document.source_id)
+        known = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
+        return _list_values(known.get(by, document.metadata.get(by)))
+
+    for question in run.test_set.answerable:
+        if by == "length":
+            words = len(question.text.split())
+            names = {next((name for most, name in WORD_COUNTS if words <= most), MANY_WORDS)}
+        elif by == "origin":
+            names = {question.origin}
+        else:
+            names = set(_list_values(question.metadata.get(by)) if by not in SLICE_KEYS else ())
+            if not names:
+                grades = run.test_set.qrels[question.id]
+                names = {name for key, grade in grades.items() if grade > 0 for name in of_document(key)}
+        for name in names or {NO_VALUE}:
+            groups.setdefault(name, []).append(question.id)
+    if by not in SLICE_KEYS and groups.keys() == {NO_VALUE}:
+        raise InvalidInput(
+            f"No question and no relevant document has {by!r} in its metadata; use {list_choices(SLICE_KEYS, 10)}, or "
+            "another key."
+        )
+    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def _list_values(value: object) -> tuple[str, ...]:
+    """Return a value of metadata as names of slices."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(one) for one in values if one is not None and str(one).strip())
+
+
+def compare_in_slices(
+    by: str, metric: str, groups: Mapping[str, Sequence[str]], values: Mapping[str, Mapping[str, float]]
+) -> Slices:
+    """Compare every run with the best one of all questions, within each group of questions.
+
+    Args:
+        by: What the groups differ in.
+        metric: The metric of the values.
+        groups: {slice: question ids}.
+        values: {run: {question id: value}}, the best first.
+    """
+    best, *others = values
+    chosen = list(groups.items())[:MAX_SLICES]
+    own = {name: {run: {key: of[key] for key in ids} for run, of in values.items()} for name, ids in chosen}
+    pairs = [(other, own[name][other], best, own[name][best]) for name in own for other in others]
+    found = iter(compare_pairs(metric, pairs, together=True))
+    slices = [
+        Slice(
+            name,
+            len(ids),
+            {run: round(sum(of.values()) / len(ids), 6) for run, of in own[name].items()},
+            tuple(next(found) for _ in others),
+        )
+        for name, ids in chosen
+    ]
+    return Slices(by, metric, tuple(slices), len(groups) - len(chosen))
 
 
 # Pools: what the strategies found and no one has judged, as a blind queue for people to judge
@@ -439,22 +615,25 @@ def read_pool(test_set: TestSet, text: str) -> PoolReading:
                 raise InvalidInput(f"There is no question {key!r} in the test set.")
             if not document:
                 raise InvalidInput("The document is missing.")
-            judgments[key, document] = Judgment(key, document, parse_grade(grade))
+            judgments[key, document] = Judgment(key, document, parse_grade(grade, test_set.grades))
         except WorkbenchError as error:
             problems.append(f"Row {number} is left out: {error}")
     return PoolReading(tuple(judgments.values()), blank, tuple(problems))
 
 
-def add_judgments(wb: Workbench, test_set: TestSet, key: str, text: str) -> tuple[TestSet, PoolReading]:
+def add_judgments(
+    wb: Workbench, test_set: TestSet, key: str, text: str, rater: str = ""
+) -> tuple[TestSet, PoolReading]:
     """Return a test set with the judgments of a judged pool; a stored one gets a new version.
 
     Args:
         key: Title or id of the test set; one that is not stored is changed for this run only.
+        rater: Who judged the pool, if several do.
     """
     read = read_pool(test_set, text)
     store = TestSetStore(wb)
     if read.judgments and key in {name for info in store.list() for name in (info.id, info.title)}:
-        store.judge_all(key, read.judgments)
+        store.judge_all(key, read.judgments, rater=rater)
         return replace(store.load(key), scope=test_set.scope), read
     judged = {(one.question_id, one.document) for one in read.judgments}
     kept = [one for one in test_set.judgments if one.is_span or (one.question_id, one.document) not in judged]
@@ -462,6 +641,9 @@ def add_judgments(wb: Workbench, test_set: TestSet, key: str, text: str) -> tupl
 
 
 # Test sets from folders, pairs and tables
+
+
+EXPORT_FORMATS = ("csv", "qrels", "beir")
 
 
 class TestSets(TestSetStore):
@@ -482,10 +664,16 @@ class TestSets(TestSetStore):
         return load_named_test_set(self._wb, key, scope)
 
     def from_folder(self, folder: str | Path, title: str | None = None) -> TestSetInfo:
-        """Store the test set, with its corpus, from a folder in BEIR format or with questions.jsonl.
+        """Store the test set, with its corpus, from a folder or a data set.
+
+        Args:
+            folder: A folder in BEIR format, with questions.jsonl or of a Hugging Face data set; ``hf:OWNER/NAME`` in
+                the cache of Hugging Face; ``ir_datasets:NAME``; or "sample". Nothing is downloaded.
+            title: Title of the test set; its name if None.
 
         Raises:
-            InvalidInput: The folder is unreadable.
+            InvalidInput: It is unreadable or not on this machine.
+            ConfigurationError: The package ir_datasets is not installed.
         """
         return self.add(load_test_set(folder), title)
 
@@ -581,13 +769,129 @@ class TestSets(TestSetStore):
             corpus = index_corpus(self._wb, chosen, index, on_progress=show)
             return measure_refusals(self._wb, chosen, corpus, strategy, on_progress=show)
 
-    def import_pool(self, key: str, text: str) -> PoolReading:
+    def import_pool(self, key: str, text: str, rater: str = "") -> PoolReading:
         """Store the judgments of a judged pool (CSV) in a stored test set; rows without a grade are left out.
+
+        ``rater`` is who judged it, if several people judge the same pool.
 
         Raises:
             NotFound: No such test set. InvalidInput: A column is missing.
         """
-        return add_judgments(self._wb, self.load(key), self.info(key).id, text)[1]
+        return add_judgments(self._wb, self.load(key), self.info(key).id, text, rater)[1]
+
+    def agreement(self, key: str) -> RaterAgreement:
+        """Return how far the raters of a stored test set agree. Raises NotFound."""
+        info = self.info(key)
+        return measure_raters(info.title, info.grades, self.ratings(info.id))
+
+    def disagreements(self, key: str) -> list[Disagreement]:
+        """Return the different grades of raters that ``judge`` without a rater settles. Raises NotFound."""
+        return find_disagreements(self.ratings(key))
+
+    def settle(self, key: str, rater: str) -> int:
+        """Settle all disagreements in which a rater has a grade with that grade, and return their number.
+
+        Raises:
+            NotFound: No such test set, or no such rater.
+        """
+        info, ratings = self.info(key), self.ratings(key)
+        own = {one.judgment.place: one.judgment for one in ratings if one.rater == rater}
+        if not own:
+            names = list_choices(dict.fromkeys(one.rater for one in ratings if one.rater))
+            raise NotFound("rater", rater, f"The raters are {names}." if names else "No judgment names its rater.")
+        open_places = ((one.question_id, one.document, one.start, one.end) for one in find_disagreements(ratings))
+        chosen = [own[place] for place in open_places if place in own]
+        if chosen:
+            self.judge_all(info.id, chosen, reason=f"settled as {rater}")
+        return len(chosen)
+
+    def settle_one(self, key: str, question_id: str, document: str, grade: str | int, *, reason: str = "") -> int:
+        """Settle the disagreements on a document (its spans, if these were judged) with a grade; return their number.
+
+        Raises:
+            NotFound: No such test set, or no disagreement on this document. InvalidInput: An unknown grade.
+        """
+        found = [one for one in self.disagreements(key) if (one.question_id, one.document) == (question_id, document)]
+        if not found:
+            raise NotFound("disagreement", f"{question_id} {document}", "List the disagreements to see the valid ones.")
+        for one in found:
+            self.judge(key, question_id, document, grade, start=one.start, end=one.end, quote=one.quote, reason=reason)
+        return len(found)
+
+    def import_judgments(self, key: str, file: str | Path, *, rater: str = "") -> ImportReport:
+        """Add the judgments of a CSV, or of qrels in the format of TREC or BEIR, to a stored test set.
+
+        Args:
+            key: Title or id of the test set.
+            file: A CSV has a header with the column ``question``, or is a judged pool with ``id``; otherwise it is a
+                qrels file.
+            rater: Who judged, if several people do.
+
+        Raises:
+            NotFound: No such test set. InvalidInput: The file is unreadable, or none of its lines is a judgment.
+        """
+        info, path = self.info(key), Path(file)
+        text = read_text(path)
+        columns = text.partition("\n")[0].lower().replace('"', "").strip().split(",")
+        if {"id", "document", "grade", "title"} <= set(columns):  # a pool
+            read = self.import_pool(info.id, text, rater)
+            return ImportReport(0, len(read.judgments), tuple(read.describe()[1:]))
+        if "question" in columns:
+            return import_csv(self._wb, self, info.id, text, rater)
+        return import_qrels(self._wb, self, info.id, path, rater)
+
+    def export(self, key: str, target: str | Path, *, format: str = "csv", rater: str = "") -> int:
+        """Write the judgments of a stored test set, and return their number.
+
+        Args:
+            key: Title or id of the test set.
+            target: A new file, or a new folder for "beir".
+            format: "csv" (of all raters), "qrels" (TREC's format) or "beir"; the latter two have the grades that count.
+            rater: Only the judgments of this rater.
+
+        Raises:
+            NotFound: No such test set or rater. InvalidInput: An unknown format, or the target is not writable.
+            Conflict: The file exists.
+        """
+        test_set, ratings, path = self.load(key), self.ratings(key), Path(target)
+        if format not in EXPORT_FORMATS:
+            raise InvalidInput(f"Unknown format {format!r}; use {list_choices(EXPORT_FORMATS)}.")
+        if rater:
+            ratings = [one for one in ratings if one.rater == rater]
+            test_set = select_rater(test_set, ratings, rater)
+        if format == "beir":
+            export_folder(self._wb, test_set, path)
+            return len(test_set.judgments)
+        if path.exists():
+            raise Conflict(f"The file {str(path)!r} already exists; choose another name.")
+        text = to_csv(test_set, ratings) if format == "csv" else to_qrels(test_set.judgments)
+        report.write_report(path, text)
+        return len(ratings) if format == "csv" else len(text.splitlines())
+
+    def rate_by_llm(
+        self,
+        key: str,
+        *,
+        limit: int = MAX_RATED,
+        rounds: int = 1,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> LlmRating:
+        """Let the configured LLM judge what people have judged, as a rater under the name of its model.
+
+        Args:
+            key: Title or id of a stored test set.
+            limit: Maximum number of places.
+            rounds: 2 to judge everything twice, which shows how consistent the LLM is.
+
+        Raises:
+            ConfigurationError: There is no LLM. InvalidInput: Nothing was judged, or a number is invalid.
+        """
+        info = self.info(key)
+        with progress_bar("Rate", on_progress) as show:
+            return rate_by_llm(
+                self._wb, self, info, limit=limit, rounds=rounds, on_progress=show, should_stop=should_stop
+            )
 
     def _store_rows(self, title: str, rows: Sequence[Mapping[str, object]]) -> TestSetInfo:
         made = self.create(title)
@@ -605,6 +909,34 @@ class TestSets(TestSetStore):
 # Measuring
 
 
+def estimate_run(
+    wb: Workbench,
+    test_set: TestSet,
+    strategies: Sequence[str],
+    parameters: Mapping[str, Mapping[str, object]],
+    index: str | None,
+    budget: float | None,
+) -> str:
+    """Return a sentence on what a run will cost at least; "" if no price is known.
+
+    Raises:
+        InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
+    """
+    named = {name: split_strategy(name, None)[0] for name in strategies}
+    chosen = {name: check_parameters(name, parameters.get(given)) for given, name in named.items()}
+    sentence = report.estimate_cost(
+        test_set, chosen, wb.corpus.index(index).embedding_model, Prices.from_settings(wb.settings)
+    )
+    if budget is not None and budget <= 0:
+        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
+    if budget is not None and not sentence:
+        raise InvalidInput(
+            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
+            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
+        )
+    return sentence
+
+
 def measure(
     wb: Workbench,
     test_set: TestSet,
@@ -614,18 +946,24 @@ def measure(
     run_files: Sequence[str],
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     index: str | None = None,
+    budget: float | None = None,
+    questions: int = 0,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Evaluation:
-    """Measure strategies and run files (NAME=PATH) on a test set; the rest is as in ``Workbench.evaluate``."""
+    """Measure strategies and run files (NAME=PATH) on a test set; the rest is as in ``Workbench.evaluate``.
+
+    ``questions`` is the number of questions of the whole test set, if these are a pilot of it.
+    """
     checked = check_metrics(metrics or DEFAULT_METRICS)
     lead = PAGE_METRIC if test_set.pages and not metrics else checked[0]
     with progress_bar("Evaluate", on_progress) as show:
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
         files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
-            wb, test_set, corpus, strategies, checked, parameters=parameters, on_progress=show, should_stop=should_stop
-        )
+            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, on_progress=show,
+            should_stop=should_stop,
+        )  # fmt: skip
     run = add_run_files(run, files, checked)
     notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]
     if test_set.nowhere:
@@ -633,9 +971,11 @@ def measure(
         notes.append(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
     notes += [note for file in files for note in file.notes]
-    notes += report.describe_cost(run, wb.settings.reranker)
+    notes += report.describe_cost(run, questions)
+    if missing := [name for name in dict.fromkeys(strategies) if name not in run.strategies]:
+        notes.append(f"Left out, because the budget was used up: {list_choices(missing, 20)}.")
     notes += describe_weaknesses(test_set, run.strategies, lead)
     ids = {key: document_id for document_id, key in corpus.keys.items()}
     notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))
     notes += map(describe_seen_ranker, find_trained_rankers(wb, test_set.name, run.strategies.values()))
-    return Evaluation(run, lead, tuple(notes))
+    return Evaluation(run, lead, tuple(notes), wb)

@@ -17,7 +17,26 @@ from workbench.types import JsonObject, JsonValue, Scope, Value, as_object
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
 
-GRADE_VALUES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
+# Names of the grades 0, 1, ... by their number, with their meanings. Four grades as in TREC Deep Learning.
+SCALES: dict[int, dict[str, str]] = {
+    2: {"not": "it does not answer it", "relevant": "it answers it, at least a part of it"},
+    3: {"not": "it does not answer it", "partly": "it answers a part of it", "relevant": "it answers it by itself"},
+    4: {
+        "not": "it is about something else",
+        "related": "it is about the subject, but does not answer it",
+        "relevant": "it answers a part of it, or answers it among other things",
+        "perfect": "it answers it by itself and is about nothing else",
+    },
+    5: {
+        "not": "it is about something else",
+        "related": "it is about the subject, but does not answer it",
+        "partly": "it answers a part of it",
+        "relevant": "it answers it among other things",
+        "perfect": "it answers it by itself and is about nothing else",
+    },
+}
+DEFAULT_GRADES = 3
+GRADE_VALUES = {name: value for value, name in enumerate(SCALES[DEFAULT_GRADES])}  # the verdicts of a person on a hit
 OWN_CORPUS_TEXT = "its own corpus"
 MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 
@@ -36,6 +55,9 @@ class Question(Value):
     def has_no_answer(self) -> bool:
         """True if it is marked as without an answer in the documents (``"answerable": false`` in its metadata)."""
         return self.metadata.get("answerable") is False
+
+
+Place = tuple[str, str, int | None, int | None]  # question id, document, start and end of a span
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,11 @@ class Judgment(Value):
     def is_span(self) -> bool:
         """True if a part of the document was judged."""
         return self.start is not None and self.end is not None
+
+    @property
+    def place(self) -> Place:
+        """What was judged."""
+        return self.question_id, self.document, self.start, self.end
 
 
 def best_span_grades(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
@@ -179,6 +206,7 @@ class TestSet:
     corpus: FolderCorpus | StoredCorpus | None = None
     version: int = 1
     scope: MeasuredScope = WHOLE_CORPUS
+    grades: int = DEFAULT_GRADES  # number of grades of its raters, from 0
     read_problems: tuple[str, ...] = ()  # lines of its files that could not be read, a sentence each
 
     @property
@@ -190,6 +218,11 @@ class TestSet:
             found = (*found, *self.corpus.problems)
         more = len(found) - MAX_PROBLEMS_SHOWN
         return found if more <= 0 else (*found[:MAX_PROBLEMS_SHOWN], f"{more:,} more lines were left out.")
+
+    @property
+    def scale(self) -> tuple[str, ...]:
+        """The names of the grades 0, 1, ..."""
+        return tuple(SCALES[self.grades])
 
     @property
     def over(self) -> str:

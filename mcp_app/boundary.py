@@ -159,6 +159,7 @@ class Boundary:
                 repeated = select_repeated(tool.arguments, given)
                 value, text = cut_to_budget(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
                 call.add_attributes(characters=len(text))
+                call.add_call(given, text)
                 return ToolAnswer(text, value=value), None
             except Exception as raised:  # noqa: BLE001 - the boundary: every error becomes an answer
                 call.record_failure(type(raised).__name__)

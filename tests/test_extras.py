@@ -39,7 +39,28 @@ def without(extra: str, code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_every_extra_of_the_table_is_declared_and_belongs_to_all(extra: str) -> None:
     assert DECLARED[extra]
-    assert extra in DECLARED["all"][0]
+    assert (extra in DECLARED["all"][0]) == (extra != "ragas")  # it brings an old LangChain
+
+
+def test_only_the_extra_of_ragas_needs_langchain() -> None:
+    needing = [name for name, needs in DECLARED.items() if any("langchain" in one or "ragas>" in one for one in needs)]
+    assert needing == ["ragas"]
+
+
+def test_metrics_are_judged_without_ragas_and_ragas_names_its_extra() -> None:
+    done = without(
+        "ragas",
+        "from evals import Sample, measure_samples\n"
+        "from evals.judges.judging import check_judge\n"
+        "one = Sample('q', 'Why?', ('Because.',), ('a',), ('Because.',), ('a', 'b'))\n"
+        "print(measure_samples([one], ['id_context_recall'])['id_context_recall'].mean)\n"
+        "try: check_judge('ragas')\n"
+        "except Exception as error: print(error)\n",
+    )
+    assert done.stdout.splitlines() == [
+        "0.5",
+        "Judging with ragas' own prompts needs the extra 'ragas'; run: pip install 'rag-workbench[ragas]'.",
+    ], done.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ def words(query: str, text: str) -> list[str]:
     [
         ("how is it measured?", "Measuring a rank, and its measurement", ["Measuring", "measurement"]),
         ("the cat", "The cats and the dog", ["cats"]),
-        ("hnsw.ef_search", "SET hnsw.ef_search = 100", ["hnsw", "ef", "search"]),
+        ("hnsw.ef_search", "SET hnsw.ef_search = 100 of hnsw", ["hnsw.ef_search", "hnsw"]),
+        ("node.js", "In node.js, a node", ["node.js", "node"]),
+        ("10.0.0.0/24", "At 10.0.0.0/24.", ["10.0.0.0/24"]),
         ("東京タワー", "きのう東京タワーへ行った", ["東京タワー"]),
         ("to be", "To be or not to be", ["To", "be", "to", "be"]),
         ("E-1042", "error E-1042 again", ["E-1042"]),

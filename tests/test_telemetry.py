@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,7 +123,7 @@ def test_the_search_by_which_the_app_warms_up_is_not_reported(wb: Workbench, fol
     with collecting() as collector, serving(wb.settings, **collector.environment) as address:
         asked = PoolManager(retries=Retry(total=None, connect=60, backoff_factor=0.2, backoff_max=1))
         while not asked.request("GET", f"{address}/health").json()["warm"]:
-            continue
+            time.sleep(0.05)
         assert b"contentment" in asked.request("POST", f"{address}/api/rag/query", json={"query": "cats"}).data
     [told] = [span for span in collector.spans if span.name.startswith("search ")]
     assert attributes(told)["workbench.limit"] > 1
@@ -167,3 +169,63 @@ def test_what_a_block_raises_continues(kind: type[BaseException]) -> None:
 
     with pytest.raises(kind), measure(JOB, "ingest"):
         raise kind("a sentence that may repeat a question")
+
+
+# OpenInference's conventions (openinference-semantic-conventions 0.1.42); numbers of lists are replaced by N
+OPENINFERENCE = {
+    "openinference.span.kind",
+    "input.value",
+    "output.value",
+    "retrieval.documents.N.document.id",
+    "retrieval.documents.N.document.score",
+    "retrieval.documents.N.document.content",
+    "llm.model_name",
+    "llm.input_messages.N.message.role",
+    "llm.input_messages.N.message.content",
+    "llm.output_messages.N.message.role",
+    "llm.output_messages.N.message.content",
+    "llm.token_count.prompt",
+    "llm.token_count.completion",
+    "llm.token_count.total",
+    "tool.name",
+}
+
+
+def answered_over_mcp(wb: Workbench, llm_url: str, **told: str) -> list[dict[str, Any]]:
+    """Return the attributes of the spans of a command that asks the LLM, and of a tool call."""
+    told |= {"WORKBENCH_LLM_BASE_URL": llm_url, "WORKBENCH_LLM_MODEL": "good"}
+
+    async def script(environment_of_server: dict[str, str]) -> None:
+        async with Client(over_stdio(wb.settings, **environment_of_server)) as client:
+            assert not (await client.call_tool("search_knowledge_base", {"query": QUESTION})).is_error
+
+    with collecting() as collector:
+        ran(wb.settings, told | collector.environment, "ask", QUESTION)
+        asyncio.run(script(told | collector.environment))
+    return [attributes(span) for span in collector.spans]
+
+
+@pytest.mark.parametrize("with_content", [False, True])
+def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
+    wb: Workbench, folder: Callable[..., Path], llm_url: str, with_content: bool
+) -> None:
+    from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
+
+    wb.ingest([folder(DOCS)])
+    spans = answered_over_mcp(wb, llm_url, WORKBENCH_TELEMETRY_CONTENT=str(with_content).lower())
+    names = {re.sub(r"\.\d+\.", ".N.", name) for span in spans for name in span}
+    foreign = {name for name in names if not name.startswith(("workbench.", "error."))}
+    assert foreign <= OPENINFERENCE | {name for key, name in vars(gen_ai).items() if key.startswith("GEN_AI_")}
+    kinds = {span["openinference.span.kind"] for span in spans}
+    assert kinds == {"RETRIEVER", "EMBEDDING", "CHAIN", "LLM", "TOOL", "RERANKER"}
+    [chats, searches] = [[s for s in spans if s["openinference.span.kind"] == kind] for kind in ("LLM", "RETRIEVER")]
+    assert {(chat["gen_ai.operation.name"], chat["gen_ai.request.model"]) for chat in chats} == {("chat", "good")}
+    for search in searches:
+        found = json.loads(search["gen_ai.retrieval.documents"])
+        assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+        assert search["retrieval.documents.0.document.id"] == found[0]["id"]
+    said = [str(value) for span in spans for value in span.values()]
+    assert any(QUESTION in text for text in said) is any("Purring is how" in text for text in said) is with_content
+    if with_content:
+        assert {search["input.value"] for search in searches} == {QUESTION}
+        assert all(json.loads(chat["gen_ai.input.messages"])[1]["role"] == "user" for chat in chats)

@@ -10,6 +10,10 @@ from collections.abc import Iterable, Mapping
 
 MAX_IDS_LISTED = 12  # objects with the same title that a message lists
 
+SETUP_HINT = (
+    "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"  # of an LLM
+)
+
 
 class WorkbenchError(Exception):
     """Base of all errors that the workbench raises on purpose; ``str(error)`` can be shown to a person."""

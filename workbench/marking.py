@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from workbench.text import NAME, fold_name, fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
+from workbench.text import find_names, fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
 
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}\s[^\n]*\n)+(?=.*\S)", re.DOTALL)
 _FUNCTION_WORDS = """
@@ -50,14 +50,18 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
 
 
 def _find_names(query: str, text: str) -> list[tuple[int, int]]:
-    """Return the spans of the query's names with signs (1.3.2, C++, PPR-9087 or PPR9087) in a text."""
-    wanted = {fold_name(match.group()) for match in NAME.finditer(query)}
+    """Return the spans of the query's names with signs (1.3.2, C++, PPR-9087 or PPR9087) in a text; none in another."""
+    wanted = {name for name, _, _ in find_names(query)}
     coded = {word for word in re.findall(r"[^\W_]+", query.lower()) if any(map(str.isdigit, word))}
-    spans = [match.span() for match in NAME.finditer(text) if fold_name(match.group()) in wanted | coded]
+    spans = [(start, end) for name, start, end in find_names(text) if name in wanted | coded]
     if wanted:
         words = re.finditer(r"[^\W_]+", text)
         spans += [word.span() for word in words if len(word[0]) > 1 and word[0].lower() in wanted]
-    return sorted(set(spans))
+    longest: list[tuple[int, int]] = []
+    for span in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+        if not longest or span[0] >= longest[-1][1]:
+            longest.append(span)
+    return longest
 
 
 def content_stems(query: str, language: str = "english") -> set[str]:

@@ -147,8 +147,9 @@ EXTRAS: dict[str, Extra] = {
         Extra(
             "eval",
             "Measuring quality or speed",
-            ("ir_measures", "ragas", "langchain_core", "langchain_community", "tiktoken", "bm25s", "matplotlib"),
+            ("ir_measures", "tiktoken", "bm25s", "matplotlib"),
         ),
+        Extra("ragas", "Judging with ragas' own prompts", ("ragas", "langchain_community")),
         Extra("local-llm", "A language model on this machine", ("xllamacpp",)),
         Extra("otel", "Telemetry", ("opentelemetry.sdk", "opentelemetry.exporter")),
         Extra("llm", "A language model", ("openai", "llama_index.llms", "llama_index.embeddings")),

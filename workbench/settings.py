@@ -76,6 +76,14 @@ class Settings(BaseSettings):
         "(needs the extra local-llm).",
     )
     llm_api_key: SecretStr | None = Field(None, description="API key for that endpoint, if required.")
+    llm_price: str = Field(
+        "",
+        description="Dollars per million tokens of that model, 'INPUT' or 'INPUT/OUTPUT' such as '0.15/0.60', for the "
+        "cost of evaluations.",
+    )
+    machine_price: float = Field(
+        0.0, ge=0, description="Dollars per hour of the machine that searches, for the cost of evaluations."
+    )
     llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
     provider_keys: SecretStr | None = Field(
@@ -136,6 +144,9 @@ class Settings(BaseSettings):
         False,
         description="Send traces by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default port 4318 of this "
         "machine (needs the extra otel).",
+    )
+    telemetry_content: bool = Field(
+        False, description="Also record the texts of questions, passages, prompts and answers in traces."
     )
     search_db_path: Path | None = Field(
         None,
@@ -269,11 +280,11 @@ def make_environment(settings: Settings) -> dict[str, str]:
         if value is None:
             environment.pop(variable_name(name), None)
         else:
-            environment[variable_name(name)] = _text_of(value)
+            environment[variable_name(name)] = _format_value(value)
     return environment
 
 
-def _text_of(value: object) -> str:
+def _format_value(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else "" if value is None else str(value)
 
 
@@ -288,7 +299,7 @@ _WRITING = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class SettingValue(Value):
-    """The value of a setting, and where it comes from."""
+    """The value of a setting, and its origin."""
 
     variable: str
     value: str  # of a secret only dots, or "" if it is not set
@@ -316,7 +327,7 @@ def list_settings() -> list[SettingValue]:
     stored = {name.upper() for name in _read_own_variables(file)} if file.is_file() else set[str]()
     rows: list[SettingValue] = []
     for name in Settings.model_fields:
-        variable, value = variable_name(name), _text_of(getattr(settings, name))
+        variable, value = variable_name(name), _format_value(getattr(settings, name))
         origin = ENVIRONMENT if variable in environment else str(file) if variable in stored else DEFAULT
         hides = is_secret(variable)
         rows.append(SettingValue(variable, SECRET_SHOWN if hides and value else value, origin, hides))
@@ -335,11 +346,11 @@ def write_settings(changes: Mapping[str, str]) -> Path:
     Raises:
         InvalidInput: There is no such setting, or a file cannot hold its value.
         Conflict: The environment has the variable, so that the file would have no effect.
-        ConfigurationError: The value is not valid, or the file cannot be written.
+        ConfigurationError: The value is not valid, or the file is not writable.
     """
     file = Path(".env").resolve()  # a link stays a link
     if file.exists() and not file.is_file():
-        raise ConfigurationError(f"{file} is not a regular file; set the variables where it comes from.")
+        raise ConfigurationError(f"{file} is not a regular file; set the variables at its origin.")
     environment, wanted = _read_environment(), {name.upper(): value for name, value in changes.items()}
     for variable, value in wanted.items():
         _check_change(variable, value, environment)

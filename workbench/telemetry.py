@@ -1,18 +1,23 @@
-"""OpenTelemetry traces: a span for each search, its steps, ingests, jobs and tool calls.
+"""OpenTelemetry traces: a span for each search, its steps, LLM calls, ingests, jobs and tool calls.
 
 Nothing is recorded until ``export`` is called or the embedding program sets a provider. Names of strategies, indexes,
-tools and kinds of jobs are recorded, but never words of questions or documents.
+models, tools and kinds of jobs are recorded, and ids and scores of the passages found. Words of questions, passages,
+prompts and answers are recorded only after ``record_content(True)``.
+
+Besides our own attributes, spans have those of OpenInference (read by Phoenix) and of OpenTelemetry's ``gen_ai``
+conventions (read by Langfuse and others).
 """
 
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
 import platform
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +42,7 @@ AttributeValue = str | int | float | bool
 
 _export_lock = threading.Lock()
 _is_suppressed: ContextVar[bool] = ContextVar("suppressed", default=False)
+_has_content = threading.Event()  # whether texts are recorded
 
 
 class Operation(NamedTuple):
@@ -44,11 +50,19 @@ class Operation(NamedTuple):
 
     name: str  # first word of the span's name
     target: str  # attribute that distinguishes operations of this kind, and second word of the span's name
+    kind: str = "CHAIN"  # OpenInference's kind of span
+    gen_ai: str = ""  # gen_ai.operation.name, if the conventions have one
+    target_names: tuple[str, ...] = ()  # further attributes with the target, of these conventions
 
 
-SEARCH, STEP = Operation("search", "strategy"), Operation("step", "step")
+SEARCH = Operation("search", "strategy", "RETRIEVER", "retrieval")
+STEP = Operation("step", "step")
+EMBED = Operation("step", "step", "EMBEDDING", "embeddings")
+RERANK = Operation("step", "step", "RERANKER")
+CHAT = Operation("chat", "model", "LLM", "chat", ("gen_ai.request.model", "llm.model_name"))
 INGEST, BUILD = Operation("ingest", "index"), Operation("build", "index")
-JOB, TOOL = Operation("job", "kind"), Operation("tool", "tool")
+JOB = Operation("job", "kind")
+TOOL = Operation("tool", "tool", "TOOL", "execute_tool", ("gen_ai.tool.name", "tool.name"))
 
 
 class Measurement:
@@ -60,6 +74,48 @@ class Measurement:
     def add_attributes(self, **attributes: AttributeValue) -> None:
         """Add attributes to the span."""
         self._span.set_attributes({ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()})
+
+    def add_retrieval(self, question: str, passages: Iterable[tuple[str, float, str]]) -> None:
+        """Add (id, score, text) of the passages found, best first; texts only if content is recorded."""
+        if not self._span.is_recording():
+            return
+        told: dict[str, AttributeValue] = {}
+        found: list[dict[str, AttributeValue]] = []
+        for rank, (key, score, text) in enumerate(passages):
+            place = f"retrieval.documents.{rank}.document."
+            found.append({"id": key, "score": score})
+            told |= {f"{place}id": key, f"{place}score": score}
+            if _has_content.is_set():
+                told[f"{place}content"] = text
+        self._span.set_attributes({**told, "gen_ai.retrieval.documents": json.dumps(found)})
+        self._add_text("gen_ai.retrieval.query.text", question)
+        self._add_text("input.value", question)
+
+    def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int]) -> None:
+        """Add the tokens of prompt and answer, and the messages if content is recorded."""
+        for name, count in zip(("input", "output"), tokens, strict=True):
+            self._span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
+        for name, count in zip(("prompt", "completion", "total"), (*tokens, sum(tokens)), strict=True):
+            self._span.set_attribute(f"llm.token_count.{name}", count)
+        messages = (("system", system), ("user", prompt), ("assistant", answer))
+        for place, (role, text) in zip(("input.0", "input.1", "output.0"), messages, strict=True):
+            side, number = place.split(".")
+            self._add_text(f"llm.{side}_messages.{number}.message.role", role)
+            self._add_text(f"llm.{side}_messages.{number}.message.content", text)
+        as_parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+        self._add_text("gen_ai.input.messages", json.dumps(as_parts[:2], ensure_ascii=False))
+        answered = [{**as_parts[2], "finish_reason": "stop"}]
+        self._add_text("gen_ai.output.messages", json.dumps(answered, ensure_ascii=False))
+
+    def add_call(self, arguments: Mapping[str, object], answer: str) -> None:
+        """Add the arguments and the answer of a tool call, if content is recorded."""
+        given = json.dumps(arguments, ensure_ascii=False, default=str)
+        for name, text in (("input.value", given), ("gen_ai.tool.call.arguments", given), ("output.value", answer)):
+            self._add_text(name, text)
+
+    def _add_text(self, name: str, text: str) -> None:
+        if _has_content.is_set():
+            self._span.set_attribute(name, text)
 
     def record_failure(self, error_type: str, *, is_error: bool = True) -> None:
         """Record what ended the operation early.
@@ -78,6 +134,11 @@ def is_enabled() -> bool:
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
+def record_content(wanted: bool) -> None:
+    """Record texts of questions, passages, prompts and answers from now on, or stop it."""
+    (_has_content.set if wanted else _has_content.clear)()
+
+
 @contextmanager
 def suppress_telemetry() -> Generator[None]:
     """Record nothing inside the block, such as a warm-up search."""
@@ -89,26 +150,40 @@ def suppress_telemetry() -> Generator[None]:
 
 
 @contextmanager
-def measure(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measurement]:
+def measure(
+    operation: Operation, target: str, *, is_parent: bool = True, **attributes: AttributeValue
+) -> Generator[Measurement]:
     """Record a block as a span such as "search hybrid".
 
     Without a provider no span is created, because a search takes only a few milliseconds and has ten steps.
+
+    Args:
+        operation: The kind of work.
+        target: What it works with, such as a strategy.
+        is_parent: Whether spans within the block are below this one; False in a generator, whose steps may run in
+            different contexts.
+        attributes: Our own attributes, without their prefix.
     """
     if _is_suppressed.get() or not is_enabled():
         yield Measurement(trace.INVALID_SPAN)
         return
     named = {operation.target: target, **attributes}
     own = {ATTRIBUTE_PREFIX + name: value for name, value in named.items()}
+    own |= {"openinference.span.kind": operation.kind, **dict.fromkeys(operation.target_names, target)}
+    if operation.gen_ai:
+        own["gen_ai.operation.name"] = operation.gen_ai
     tracer = trace.get_tracer(SERVICE_NAME, __version__)
-    with tracer.start_as_current_span(
-        f"{operation.name} {target}", attributes=own, record_exception=False, set_status_on_exception=False
-    ) as span:
-        block = Measurement(span)
-        try:
+    span = tracer.start_span(f"{operation.name} {target}", attributes=own)
+    block = Measurement(span)
+    current = trace.use_span(span, record_exception=False, set_status_on_exception=False)
+    try:
+        with current if is_parent else nullcontext():
             yield block
-        except Exception as error:
-            block.record_failure(type(error).__name__, is_error=not isinstance(error, Cancelled))
-            raise
+    except Exception as error:
+        block.record_failure(type(error).__name__, is_error=not isinstance(error, Cancelled))
+        raise
+    finally:
+        span.end()
 
 
 class _WarnOnce(logging.Handler):

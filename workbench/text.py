@@ -10,8 +10,8 @@ here. Both follow these rules, and a test compares them:
   not (.801); for Chinese pairs are better (.966 and .896).
 - Optional points of Arabic and Hebrew are removed, and the forms of alef, of ya and of kaf are unified.
 - Ligatures, full-width and other compatibility forms are replaced with their usual letters (NFKC).
-- Versions and addresses (1.3.2), C++, C#, .NET, codes (PPR-9087 and PPR9087) and emoji are separate terms, in addition
-to the words in them.
+- Tokens with signs (1.3.2, C++, .NET, node.js, TCP/IP, a path, PPR-9087 and PPR9087, emoji) are separate terms, in
+addition to the words in them.
 - A number with its digits in groups of three is one word, equal to the number without groups (1,204, 1.204, 1 204,
 1'204 and 1204). A number that starts with 0, or has groups of another size (an address), is split.
 """
@@ -61,20 +61,39 @@ _SPLIT_VOWELS = re.compile("[\u0e33\u0eb3]")  # of Thai and Lao, which NFKC woul
 _UNIFIED_LETTERS = str.maketrans("أإآٱىیک", "ااااييك")
 
 
-# Tokens whose signs are part of their name; ``workbench_names`` in storage/schema.sql has the same rules.
-NAME = re.compile(
-    r"(?<![0-9.])(?![1-9][0-9]{0,2}(?:\.[0-9]{3})+(?![.0-9]))[0-9]+(?:\.[0-9]+){2,}(?![0-9])"
-    r"|(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_]|[+#])"
+# Tokens with signs; ``workbench_names`` in storage/schema.sql has the same rules.
+_SIGNED = re.compile(
+    r"[.#]?[^\W_]+(?:[-_./\\:@&]{1,3}[^\W_]+)+(?:\+{1,2}|#)?"
+    r"|[^\W\d_][^\W_]*(?:\+{1,2}|#)|\.[^\W\d_][^\W_]+|#[0-9]+"
+    r"|[\U0001F1E6-\U0001F1FF]{2}|[\u231a-\u23ff\u25b6\u25c0\u2600-\u27bf\u2b1b-\u2b55\U0001F000-\U0001FAFF]"
+)
+_PIECE = re.compile(r"[^/\\:@&]+")
+_CODE = re.compile(  # versions, languages and codes
+    r"(?<![0-9.])[0-9]+(?:\.[0-9]+){2,}(?![0-9])|(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_]|[+#])"
     r"|(?<![^\W_])(?<![./\\])\.[^\W\d_][^\W_]{1,15}(?![^\W_])"
     r"|(?<![^\W_])[^\W\d_]{1,8}(?:[-_][^\W_]{1,8}){0,2}[-_][0-9][^\W_]{0,11}(?![^\W_])"
-    r"|[\u2600-\u27bf\U0001F300-\U0001FAFF]"
 )
+_SIGN = re.compile(r"[\W_]")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 _JOINT = re.compile(r"(?<=[^\W_])[-_]")
+MAX_NAME_CHARS = 100
 
 
-def fold_name(name: str) -> str:
-    """Return a name as the index stores it: ppr9087 for PPR-9087."""
-    return _JOINT.sub("", name.lower())
+def find_names(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, start, end) of the tokens with signs in a text and of their pieces, as the index stores them.
+
+    The name is in lower case, without joints if it has digits: ppr9087 for PPR-9087.
+    """
+    for token in _SIGNED.finditer(text):
+        start, end = token.span()
+        spans = {(start, end)}
+        for pattern in (_PIECE, _CODE):
+            spans |= {(start + part.start(), start + part.end()) for part in pattern.finditer(token[0])}
+        for first, last in sorted(spans):
+            written = text[first:last]
+            if _SIGN.search(written) and len(written) <= MAX_NAME_CHARS and not _GROUPED.fullmatch(written):
+                folded = _JOINT.sub("", written) if re.search("[0-9]", written) else written.replace("_", "-")
+                yield folded.lower().replace("\\", "/"), first, last
 
 
 def find_language(name: str) -> str | None:
@@ -255,11 +274,13 @@ TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
 WIDE_GAPS = re.compile(r"\n{4,}")
+# Ligatures of Latin letters, and full-width letters and digits, which no embedding model knows
+JOINED_OR_WIDE = re.compile("[\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
 
 
 def normalise(text: str) -> str:
-    """Return text in NFC with ``\\n`` line ends, without control characters, trailing blanks and wide gaps.
+    """Return text in NFC with ``\\n`` line ends, without ligatures, control characters, trailing blanks and wide gaps.
 
     It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
@@ -276,6 +297,7 @@ def _normalise_part(text: str) -> str:
     text = INVISIBLE_CHARACTERS.sub("", text)
     text = SPECIAL_SPACES.sub(" ", text)
     text = unicodedata.normalize("NFC", text)
+    text = JOINED_OR_WIDE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     text = TRAILING_BLANKS.sub("", text)
     return WIDE_GAPS.sub("\n\n\n", text)
 

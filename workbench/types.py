@@ -516,19 +516,21 @@ class IngestReport(Value):
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
+    advice: str = ""  # how to make skipped files readable, as a sentence
     offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained on
     notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
 
     @property
     def left_out_sentence(self) -> str:
-        """The number and types of skipped files as a sentence; "" if there are none."""
+        """The number and types of skipped files, and what to do about them; "" if there are none."""
         count = sum(self.left_out.values())
         if not count:
             return ""
         kinds = [f"{suffix or 'no suffix'} ({number:,})" for suffix, number in self.left_out.items()]
         more = f" and {len(kinds) - MAX_SUFFIXES_SHOWN} more" if len(kinds) > MAX_SUFFIXES_SHOWN else ""
         files = "1 file" if count == 1 else f"{count:,} files"
-        return f"{files} skipped (unsupported type): {', '.join(kinds[:MAX_SUFFIXES_SHOWN])}{more}."
+        skipped = f"{files} skipped (unsupported type): {', '.join(kinds[:MAX_SUFFIXES_SHOWN])}{more}."
+        return f"{skipped} {self.advice}".strip()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -551,6 +553,7 @@ class IngestReport(Value):
             "seconds": round(self.seconds, 3),
             "failures": [asdict(failure) for failure in self.failures],
             "left_out": dict(self.left_out),
+            "advice": self.advice,
             "offer": self.offer,
             "notes": list(self.notes),
         }
@@ -808,6 +811,8 @@ class Evidence(Value):
 
 
 CLOSE_EVIDENCE = Evidence()
+EVERYWHERE_KEY = "everywhere"  # of a promotion without a scope
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 MAX_RANKED_PASSAGES = 200  # passages per question
 _T = TypeVar("_T")
 

@@ -36,7 +36,7 @@ from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings, provider_variables
 from workbench.storage.tool_calls import History, ToolCalls
-from workbench.telemetry import export
+from workbench.telemetry import export, record_content
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def open_corpus(settings: Settings) -> Corpus:
         StorageError: The database is unreachable.
         ConfigurationError: An extra is missing.
     """
+    record_content(settings.telemetry_content)
     if settings.telemetry:
         export()
     from workbench.storage.database import Database

@@ -12,7 +12,7 @@ from evals.gateway import IndexedCorpus
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.types import VECTOR, OnProgress, Progress, ShouldStop, Value
+from workbench.types import VECTOR, OnProgress, Passage, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
@@ -51,17 +51,31 @@ def measure_answers(
     questions = [question for question in test_set.answerable if question.reference_answer]
     if not questions:
         raise InvalidInput(f"No question of {test_set.name!r} has a reference answer; add some.")
-    texts: list[str] = []
-    refused = 0
+    answers = _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop)
+    texts = ["" if refused else CITATION_MARK.sub("", text) for refused, text, _ in answers]
+    return _compare_answers(questions, texts, sum(refused for refused, *_ in answers))
+
+
+def _answer_all(
+    wb: Workbench,
+    corpus: IndexedCorpus,
+    strategy: str | None,
+    questions: Sequence[Question],
+    message: str,
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> list[tuple[bool, str, Sequence[Passage]]]:
+    """Return whether each question is refused, its answer and its passages. Raises Cancelled."""
+    answers: list[tuple[bool, str, Sequence[Passage]]] = []
     for number, question in enumerate(questions):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no answers were kept.")
         if on_progress is not None:
-            on_progress(Progress(number, len(questions), "answers"))
-        found = wb.answers.ask(question.text, Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)).answer()
-        refused += found.refused
-        texts.append("" if found.refused else CITATION_MARK.sub("", found.text))
-    return _compare_answers(questions, texts, refused)
+            on_progress(Progress(number, len(questions), message))
+        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)
+        found = wb.answers.ask(question.text, ask).answer()
+        answers.append((found.refused, found.text, found.passages))
+    return answers
 
 
 def _compare_answers(questions: Sequence[Question], texts: Sequence[str], refused: int) -> ReferenceAnswers:
@@ -160,19 +174,12 @@ def measure_refusals(
             "queries.jsonl, or answerable = no in a CSV."
         )
     asked = [*test_set.unanswerable, *test_set.answerable]
-    refused: list[bool] = []
+    answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop)
     similarities: list[float | None] = []
-    for number, question in enumerate(asked):
-        if should_stop is not None and should_stop():
-            raise Cancelled("Stopped; no answers were kept.")
-        if on_progress is not None:
-            on_progress(Progress(number, len(asked), "refusals"))
-        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)
-        found = wb.answers.ask(question.text, ask).answer()
-        refused.append(found.refused)
-        cosines = [hit.attribution[VECTOR].score for hit in found.passages if VECTOR in hit.attribution]
-        similarities.append(max(cosines, default=0.0 if not found.passages else None))
-    return count_refusals(refused, similarities, len(test_set.unanswerable))
+    for _, _, passages in answers:
+        cosines = [hit.attribution[VECTOR].score for hit in passages if VECTOR in hit.attribution]
+        similarities.append(max(cosines, default=None if passages else 0.0))
+    return count_refusals([refused for refused, *_ in answers], similarities, len(test_set.unanswerable))
 
 
 def count_refusals(refused: Sequence[bool], similarities: Sequence[float | None], unanswerable: int) -> Refusals:

@@ -15,15 +15,15 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import ReferenceAnswers, Refusals
-from evals.experiments.runs import EvalRun, Experiment, StrategyRun
+from evals.experiments.runs import EvalRun, Experiment, Prices, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars
-from workbench.retrieval.parameters import RERANKER
-from workbench.types import JsonObject
+from workbench.models.model_names import BYTES_PER_TOKEN, format_dollars
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import JsonObject, ParameterValue
 
 # An experiment as a notebook
 
@@ -94,7 +94,9 @@ class RunJson(TypedDict):
     refusals: NotRequired[dict[str, Refusals]]
     baseline: NotRequired[list[JsonObject]]
     outcome: NotRequired[str]
+    notes: NotRequired[list[str]]
     power: NotRequired[Power]
+    slices: NotRequired[list[JsonObject]]
 
 
 def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:
@@ -128,11 +130,15 @@ def strategy_to_json(run: StrategyRun) -> dict[str, object]:
         "unjudged": {name: round(share, 6) for name, share in run.share_unjudged.items()},
         "bounds": {name: [round(end, 6) for end in ends] for name, ends in run.bounds.items()},
     }
+    judged |= {"usage": run.usage, "dollars_per_question": run.dollars}
     return metrics | judged | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
 def make_table(run: EvalRun) -> Table:
-    """Return a table with one row per strategy; an asterisk marks the best of each metric."""
+    """Return a table with one row per strategy; an asterisk marks the best of each metric.
+
+    ``tokens`` is the text that a search returns, which an agent or an LLM would read.
+    """
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
@@ -141,17 +147,26 @@ def make_table(run: EvalRun) -> Table:
         f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})"
     )
     rows: list[Sequence[str]] = []
+    priced = any(strategy.dollars is not None for strategy in run.strategies.values())
+    asks_llm = any(strategy.usage.get("llm_calls") for strategy in run.strategies.values())
     best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
     for name, strategy in run.strategies.items():
         means = strategy.means
         cells = [
             f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
         ]
-        rows.append((name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())))
-    return _make_table(title, ("strategy", *metrics, "p50 ms", "p95 ms"), rows)
+        usage = strategy.usage
+        row = [name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())]
+        rows.append((*row, f"{usage['context_tokens']:,.0f}" if usage else ""))
+        if asks_llm:
+            rows[-1] = (*rows[-1], f"{usage['llm_calls']:.1f}" if usage else "")
+        if priced:
+            rows[-1] = (*rows[-1], "" if strategy.dollars is None else format_dollars(strategy.dollars * 1000))
+    columns = ("strategy", *metrics, "p50 ms", "p95 ms", "tokens", *(["LLM calls"] if asks_llm else []))
+    return make_text_table(title, (*columns, *(["$ per 1,000"] if priced else [])), rows)
 
 
-def _make_table(
+def make_text_table(
     title: str, columns: Iterable[str], rows: Iterable[Sequence[str]], left: Container[str] = ("strategy",)
 ) -> Table:
     """Return a table whose columns are aligned right, but for those in ``left``."""
@@ -171,7 +186,7 @@ def make_page_table(run: EvalRun) -> Table:
         where = "in the right document" if name.startswith("page-hit-within") else "everything"
         columns.append(f"{where} @{name.partition('@')[2]}")
     rows = [(name, *(f"{one.means[metric]:.3f}" for metric in metrics)) for name, one in run.strategies.items()]
-    return _make_table("Passages from a judged page among the first K", columns, rows)
+    return make_text_table("Passages from a judged page among the first K", columns, rows)
 
 
 def make_unjudged_table(run: EvalRun) -> Table:
@@ -183,7 +198,7 @@ def make_unjudged_table(run: EvalRun) -> Table:
         shares = [f" ({strategy.share_unjudged[metric]:.0%})" for metric in metrics]
         rows.append((name, *(both + share for both, share in zip(bounds, shares, strict=True))))
     title = "Bounds if none or all unjudged documents among the first K were relevant (share unjudged)"
-    return _make_table(title, ("strategy", *metrics), rows)
+    return make_text_table(title, ("strategy", *metrics), rows)
 
 
 def make_ragas_table(run: EvalRun) -> Table:
@@ -197,7 +212,7 @@ def make_ragas_table(run: EvalRun) -> Table:
         if summaries:  # a run file has no texts to judge
             rows.append((name, *(mean + count for mean, count in zip(means, counts, strict=True))))
     columns = ("strategy", *(metric.replace("_", " ") for metric in metrics))
-    return _make_table("ragas: mean (questions measured / not measured)", columns, rows)
+    return make_text_table("ragas: mean (questions measured / not measured)", columns, rows)
 
 
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
@@ -209,7 +224,7 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
         figures = f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"
         rows.append((item.a, item.b, *figures, describe_difference(item), describe_decision(item)))
     columns = ("a", "b", "a - b", "95% interval", "verdict", "decision")
-    return _make_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict", "decision"))
+    return make_text_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict", "decision"))
 
 
 def render_text(table: Table) -> str:
@@ -226,30 +241,54 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
         shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
         rows.append((name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1]))
     columns = ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused")
-    return _make_table("Answers that contain the reference answer", columns, rows)
+    return make_text_table("Answers that contain the reference answer", columns, rows)
 
 
-def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
-    """Return a sentence on what the searches of a run cost at least; () if no model has a price.
+def estimate_cost(
+    test_set: TestSet, strategies: Mapping[str, Mapping[str, ParameterValue]], model: str, prices: Prices
+) -> str:
+    """Return a sentence on what a run will cost at least, before it; "" if no price is known.
+
+    Args:
+        test_set: The questions.
+        strategies: Parameters by strategy, without its index.
+        model: The model that embeds the questions.
+        prices: The known prices.
+    """
+    questions = test_set.answerable
+    tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
+    total, parts = 0.0, []
+    for name, parameters in strategies.items():
+        embedding, reranking = prices.rates(name, parameters, model)
+        total += tokens * embedding + len(questions) * reranking
+        if STRATEGIES[name].needs_llm and (prices.llm_input or prices.llm_output):
+            parts.append(f"the LLM of {name}")
+    if prices.machine:
+        parts.append(f"the machine at {format_dollars(prices.machine)} per hour")
+    if not total and not parts:
+        return ""
+    count = f"{len(questions) * len(strategies):,} searches"
+    if not parts:
+        return f"{count} cost about {format_dollars(total)}."
+    known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
+    return f"{known}: it depends on {' and '.join(parts)}; --pilot measures it on a few questions."
+
+
+def describe_cost(run: EvalRun, questions: int) -> tuple[str, ...]:
+    """Return a sentence on what the searches of a run cost; () if no price is known.
 
     Args:
         run: The run.
-        reranker: Reranker of strategies that name none.
+        questions: Number of questions of the whole test set, if these were a pilot of it.
     """
-    questions = run.test_set.answerable
-    parts: list[str] = []
-    total = 0.0
-    model = run.corpus.index.embedding_model
-    if price := find_price(model):
-        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
-        total += tokens * price / 1e6
-        parts.append(f"{len(questions):,} questions embedded by {model}")
-    for strategy in run.strategies.values():
-        name = str(strategy.parameters.get(RERANKER.name) or reranker)
-        if RERANKER.name in strategy.parameters and (price := find_price(name)):
-            total += len(questions) * price / 1000
-            parts.append(f"{len(questions):,} searches reranked by {name}")
-    return (f"The run costs at least {format_dollars(total)}: {', '.join(parts)}.",) if parts else ()
+    costs = {name: strategy.dollars for name, strategy in run.strategies.items() if strategy.dollars is not None}
+    if not costs:
+        return ()
+    asked = len(run.test_set.answerable)
+    each = ", ".join(f"{name} {format_dollars(cost * 1000)}" for name, cost in costs.items())
+    total = sum(costs.values())
+    rest = f" All {questions:,} questions cost about {format_dollars(total * questions)}." if questions > asked else ""
+    return (f"The searches cost {format_dollars(total * asked)}; per 1,000 questions: {each}.{rest}",)
 
 
 # Comparison with a saved baseline
@@ -301,10 +340,13 @@ def write_report(path: Path, text: str) -> None:
         raise InvalidInput(f"{path} is not writable ({error.strerror}); choose another path.") from error
 
 
-def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
+def check_baseline(
+    run: EvalRun, path: Path, groups: Mapping[str, Sequence[str]] | None = None
+) -> tuple[BaselineCheck, list[Difference]]:
     """Test, for each strategy in both, whether the baseline's first metric is now lower.
 
-    The test is one-sided and corrected for the number of strategies.
+    The test is one-sided and corrected for the number of strategies. Also return the same for each slice of the
+    questions ({slice: question ids}), with tests and intervals corrected for all of them.
 
     Raises:
         InvalidInput: The file is not a baseline, or has another corpus or other questions.
@@ -317,9 +359,14 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
     for name in shared:
         before = baseline["questions"][name][metric]
         pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
-    return BaselineCheck(
-        tuple(compare_pairs(metric, pairs, alternative="less")), tuple(_make_notes(run, baseline, shared))
-    )
+    in_slices = [
+        (f"{a} on {name}", {key: of_a[key] for key in ids}, b, {key: of_b[key] for key in ids})
+        for name, ids in (groups or {}).items()
+        for a, of_a, b, of_b in pairs
+    ]
+    differences = tuple(compare_pairs(metric, pairs, alternative="less"))
+    check = BaselineCheck(differences, tuple(_make_notes(run, baseline, shared)))
+    return check, compare_pairs(metric, in_slices, alternative="less", together=True)
 
 
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:

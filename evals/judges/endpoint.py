@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError
-from workbench.models.llm import SETUP_HINT
+from pydantic import BaseModel, ValidationError
+
+from workbench.errors import SETUP_HINT, Cancelled, ConfigurationError, InvalidInput, ModelError
 from workbench.settings import Settings
-from workbench.types import JsonObject, mark_slow_step
+from workbench.types import JsonObject, JsonValue, ShouldStop, mark_slow_step
 from workbench.workbench import Workbench
+
+INVALID_ANSWER_REASON = "The judge's answers did not have the requested form."
+MAX_TEXT_CHARS, MAX_LIST_ITEMS = 240, 8  # maximum length of texts and lists written by grammar
+
+Reply = TypeVar("Reply", bound=BaseModel)
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +82,13 @@ class Endpoint:
     ) -> None:
         """``base_url`` ends before ``/chat/completions``, as for OpenAI's client.
 
-        It may be a function that starts a local model. ``writes_by_grammar`` if the model can constrain answers to a
-        JSON schema.
+        It may be a function that starts a local model. ``writes_by_grammar`` if the model is a small one that
+        constrains answers to a JSON schema, whose texts and lists then need bounds.
         """
         self.model, self.limits, self.spent = model, limits or Limits(), Spending()
         self._base_url, self._api_key, self._clock = base_url, api_key, clock
         self._writes_by_grammar = writes_by_grammar
-        self._part = False
+        self._part, self._takes_schemas = False, True
         self._gate: asyncio.Semaphore | None = None
         self._client: Any = None
 
@@ -135,8 +143,21 @@ class Endpoint:
     async def __aexit__(self, *error: object) -> None:
         await self._client.close()
 
+    async def ask(self, prompt: str, form: type[Reply], temperature: float = 0.0) -> Reply:
+        """Return the answer to a prompt that requests JSON, in the form of a class.
+
+        Raises:
+            ModelError: As for ``complete``, or the answer does not have the form.
+        """
+        answer = await self.complete(prompt, temperature, form.model_json_schema())
+        start, end = answer.find("{"), answer.rfind("}")  # some models write a sentence or a fence around it
+        try:
+            return form.model_validate_json(answer[start : end + 1])
+        except ValidationError:
+            raise ModelError(INVALID_ANSWER_REASON) from None
+
     async def complete(self, prompt: str, temperature: float = 0.0, schema: JsonObject | None = None) -> str:
-        """Return the answer to a prompt; ``schema`` constrains its JSON if the model supports grammars.
+        """Return the answer to a prompt; ``schema`` constrains its JSON if the endpoint supports that.
 
         Raises:
             LimitReached: Time, calls or tokens are used up.
@@ -175,16 +196,22 @@ class Endpoint:
         return LimitReached(f"The {text} was reached.")
 
     async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
-        from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
+        from openai import APIConnectionError, APIStatusError, APITimeoutError, BadRequestError, OpenAIError
 
         messages: Any = [{"role": "user", "content": prompt}]
-        answer_as: Any = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-        options: Any = {"response_format": answer_as} if schema and self._writes_by_grammar else {}
+        bounded = _bound_schema(schema) if schema and self._writes_by_grammar else schema
+        answer_as: Any = {"type": "json_schema", "json_schema": {"name": "answer", "schema": bounded}}
+        options: Any = {"response_format": answer_as} if schema and self._takes_schemas else {}
         try:
             reply = await self._client.chat.completions.create(
                 model=self.model, messages=messages, temperature=temperature, **options
             )
             text = reply.choices[0].message.content or ""
+        except BadRequestError as error:
+            if not options:
+                raise ModelError(f"The judge answered with HTTP status {error.status_code}.") from None
+            self._takes_schemas = False
+            return await self._ask(prompt, temperature, schema)
         except APITimeoutError:
             raise ModelError(f"The judge did not answer within {self.limits.timeout:g} s.") from None
         except APIConnectionError:
@@ -196,3 +223,56 @@ class Endpoint:
         token_count = getattr(getattr(reply, "usage", None), "total_tokens", None)
         self.spent.tokens += int(token_count or (len(prompt) + len(text)) // 4)
         return text
+
+
+def _bound_schema(schema: JsonObject) -> JsonObject:
+    """Return a schema with bounded texts and lists: a small model might never stop writing."""
+    bounds: dict[JsonValue, JsonObject] = {
+        "string": {"maxLength": MAX_TEXT_CHARS},
+        "array": {"maxItems": MAX_LIST_ITEMS},
+    }
+    inner = {key: _bound_value(value) for key, value in schema.items()}
+    kind = schema.get("type")
+    return {**bounds.get(kind, {}), **inner} if isinstance(kind, str) else inner
+
+
+def _bound_value(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _bound_schema(value)
+    return [_bound_value(part) for part in value] if isinstance(value, list) else value
+
+
+# Cancellable judging
+
+POLL_INTERVAL_S = 0.2  # seconds between checks of a stop
+CLOSE_TIMEOUT_S = 1.0  # seconds for calls in flight to close their connections
+
+
+def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None = None) -> Result:
+    """Run a coroutine in its own event loop, even if the caller (a notebook) has one, and return its result.
+
+    Raises:
+        Cancelled: ``should_stop`` returned True; calls in flight are abandoned.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, _watch(work, should_stop)).result()
+
+
+def check_stop(should_stop: ShouldStop | None) -> None:
+    """Raise Cancelled if a stop was requested."""
+    if should_stop is not None and should_stop():
+        raise Cancelled("Stopped; the judgments so far are kept.")
+
+
+async def _watch(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None) -> Result:
+    task = asyncio.ensure_future(work())
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=POLL_INTERVAL_S)
+            if not task.done():
+                check_stop(should_stop)
+    except Cancelled:
+        task.cancel()
+        await asyncio.wait({task}, timeout=CLOSE_TIMEOUT_S)
+        raise
+    return task.result()

@@ -6,16 +6,15 @@ import asyncio
 import hashlib
 import random
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+
+from pydantic import BaseModel
 
 from evals.gateway import index_corpus, list_documents, resolve_scope
-from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import INVALID_ANSWER_REASON, judge_llm, ragas, run_judging
+from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
 from evals.test_sets.exchange import ImportReport
 from evals.test_sets.store import TestSetStore
@@ -421,56 +420,30 @@ def write_questions(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> Wr
     return WrittenQuestions(tuple(questions.values()), tuple(judgments), dict(reasons))
 
 
+_QUESTION_PROMPT = """Write one question that a person who has not seen the passage might ask and that the passage \
+answers by itself. Do not mention the passage, and do not repeat its wording if other words say the same. Answer it in \
+one or two sentences of the passage's content.
+
+Passage: {passage}
+
+Answer with JSON only: {{"question": "", "answer": ""}}"""
+
+
+class _Written(BaseModel):
+    question: str
+    answer: str
+
+
 async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> list[tuple[str, str, str]]:
-    prompt, passage_input = _make_prompt()
+    async def ask_for_question(passage: SourcePassage) -> tuple[str, str, str]:
+        try:
+            written = await endpoint.ask(_QUESTION_PROMPT.format(passage=passage.text), _Written)
+        except ModelError as error:
+            return "", "", str(error)
+        text = " ".join(written.question.split())
+        if len(text) < MIN_QUESTION_CHARS:
+            return "", "", INVALID_ANSWER_REASON
+        return text, written.answer.strip(), ""
+
     async with endpoint:
-        llm = judge_llm(endpoint)
-
-        async def ask_for_question(passage: SourcePassage) -> tuple[str, str, str]:
-            try:
-                written = await prompt.generate(llm=llm, data=passage_input(passage=passage.text))
-            except ModelError as error:
-                return "", "", str(error)
-            except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return "", "", INVALID_ANSWER_REASON
-            text = " ".join(written.question.split())
-            return (
-                (text, written.answer.strip(), "")
-                if len(text) >= MIN_QUESTION_CHARS
-                else ("", "", INVALID_ANSWER_REASON)
-            )
-
-        return list(await asyncio.gather(*(ask_for_question(passage) for passage in passages)))
-
-
-def _make_prompt() -> tuple[Any, Any]:
-    """Return the prompt and the class of its input; defined inside because their base classes are from ragas."""
-    ragas()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from ragas.prompt import PydanticPrompt
-    from pydantic import BaseModel, Field
-
-    class PassageInput(BaseModel):
-        passage: str = Field(description="A passage of a document")
-
-    class Written(BaseModel):
-        question: str = Field(description="A question that the passage answers by itself")
-        answer: str = Field(description="The answer, in one or two sentences of the passage's content")
-
-    class WriteQuestion(PydanticPrompt[PassageInput, Written]):
-        name = "write_question"
-        instruction = (
-            "Write one question that a person who has not seen the passage might ask and that the passage answers. "
-            "Do not mention the passage, and do not repeat its wording where other words say the same."
-        )
-        input_model = PassageInput
-        output_model = Written
-        examples = [  # noqa: RUF012 - ragas reads it from the class
-            (
-                PassageInput(passage="Herons stand still in shallow water until a fish comes within reach."),
-                Written(question="How do herons hunt?", answer="They wait motionless in shallow water for fish."),
-            )
-        ]
-
-    return WriteQuestion(), PassageInput
+        return list(await asyncio.gather(*map(ask_for_question, passages)))

@@ -1,22 +1,334 @@
-"""ragas scores of runs: over samples with their texts, and over answers if an LLM is configured."""
+"""Verdicts of judges on runs: scores of the texts, and an LLM's grades and their agreement with a person's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from pydantic import create_model
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import EvalRun, Experiment
-from evals.gateway import index_corpus
-from evals.judges import FREE_METRICS, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
-from evals.judges.agreement import Texts, add_answers, measure_judge_agreement
-from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import check_stop
-from evals.measures.metrics import JudgeAgreement, Verdicts
-from workbench.types import OnProgress, Progress, ShouldStop
+from evals.experiments.runs import EvalRun, Experiment, StrategyRun
+from evals.gateway import IndexedCorpus, index_corpus
+from evals.judges.endpoint import Endpoint, check_stop, run_judging
+from evals.judges.scores import (
+    FREE_METRICS,
+    JUDGED_METRICS,
+    JudgedMetric,
+    Sample,
+    ScorerFactory,
+    make_scorer,
+    measure_samples,
+)
+from evals.measures.metrics import Agreement, JudgeAgreement, Verdicts
+from evals.test_set import DEFAULT_GRADES, SCALES, Judgment, TestSet
+from evals.test_sets.raters import AGAIN, cohens_kappa
+from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
+from workbench.errors import InvalidInput, ModelError, NotFound, list_choices
+from workbench.runtime import check_extra
+from workbench.types import Document, OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
-MAX_QUESTIONS = 50  # questions per run that ragas scores: comparing texts is slow, and a judge costs money
+MAX_DOCUMENT_CHARS = 6_000  # about 1,500 tokens, which small local models read well
+_PROMPT = """How well does the text answer the question? The grades:
+{grades}
+
+Question: {question}
+
+Text: {text}
+
+Answer with JSON only: {{"grade": one of the grades in quotes}}"""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """The LLM's judgments of the same spans; ``reasons`` has the reasons for missing ones, with counts."""
+
+    judgments: tuple[Judgment, ...]
+    reasons: Mapping[str, int]
+
+
+def grade_judgments(
+    endpoint: Endpoint,
+    judged: Sequence[Judgment],
+    questions: Mapping[str, str],
+    text_of: Callable[[Judgment], str],
+    should_stop: ShouldStop | None = None,
+    *,
+    grades: int = DEFAULT_GRADES,
+    temperature: float = 0.0,
+) -> Grading:
+    """Grade the same spans with an LLM; ``questions`` are by id; ``text_of`` returns the judged text."""
+    verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of, grades, temperature), should_stop)
+    graded = [
+        replace(judgment, grade=value)
+        for judgment, value in zip(judged, verdicts, strict=True)
+        if isinstance(value, int)
+    ]
+    return Grading(tuple(graded), dict(Counter(value for value in verdicts if isinstance(value, str))))
+
+
+def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
+    """Return the agreement of two judges on items that both judged: the share of equal verdicts, and Cohen's kappa.
+
+    A verdict is relevant or not (grade above 0).
+    """
+    first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
+    second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
+    both = [(first[place], second[place]) for place in first if place in second]
+    if not both:
+        return {"pairs": 0, "agreement": None, "kappa": None}
+    observed = sum(a == b for a, b in both) / len(both)
+    return {"pairs": len(both), "agreement": round(observed, 6), "kappa": cohens_kappa(both)}
+
+
+async def _grade_all(
+    endpoint: Endpoint,
+    judged: Sequence[Judgment],
+    questions: Mapping[str, str],
+    text_of: Callable[[Judgment], str],
+    grades: int,
+    temperature: float,
+) -> list[int | str]:
+    scale = SCALES[grades]
+    names = "\n".join(f"{name} - {meaning}" for name, meaning in reversed(scale.items()))
+    choice: Any = Enum("GradeName", {name: name for name in scale})
+    form = create_model("Grade", grade=(choice, ...))
+
+    async def parse_verdict(judgment: Judgment) -> int | str:
+        text = text_of(judgment)[:MAX_DOCUMENT_CHARS]
+        try:
+            prompt = _PROMPT.format(grades=names, question=questions[judgment.question_id], text=text)
+            reply = await endpoint.ask(prompt, form, temperature)
+        except ModelError as error:
+            return str(error)
+        return list(scale).index(reply.model_dump(mode="json")["grade"])
+
+    async with endpoint:
+        return list(await asyncio.gather(*(parse_verdict(judgment) for judgment in judged)))
+
+
+# Answers for the judge to score
+
+
+def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
+    """Return the samples with the model's answers, or with the reason in ``no_answer``.
+
+    Raises:
+        Cancelled: ``should_stop`` returned True.
+    """
+
+    async def answer(sample: Sample) -> Sample:
+        passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
+        prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
+        try:
+            text = (await endpoint.complete(prompt)).strip()
+        except ModelError as error:
+            return replace(sample, no_answer=str(error))
+        return replace(sample, answer=text, no_answer="" if text else "The model's answer was empty.")
+
+    async def ask() -> list[Sample]:
+        async with endpoint:
+            return list(await asyncio.gather(*map(answer, samples)))
+
+    return run_judging(ask, should_stop)
+
+
+# Texts of questions and judgments
+
+CONTEXT_PASSAGES = 5  # passages used as the context of an answer
+MAX_REFERENCE_PASSAGES = 20  # relevant passages compared with a question if whole documents were judged
+
+
+class Texts:
+    """Texts of passages and documents by the keys of judgments; each document is read once."""
+
+    def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> None:
+        self._wb, self._test_set, self._corpus = wb, test_set, corpus
+        self._ids = {key: document_id for document_id, key in corpus.keys.items()}
+        self._questions = {question.id: question for question in test_set.questions}
+        self._texts: dict[str, str] = {}
+
+    def sample(self, question_id: str, run: StrategyRun) -> Sample:
+        """Return one question as a sample."""
+        question, hits = self._questions[question_id], run.answers[question_id].passages[:CONTEXT_PASSAGES]
+        relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
+        return Sample(
+            question_id=question_id,
+            question=question.text,
+            passages=tuple(self.text(hit.document)[hit.start : hit.end] for hit in hits),
+            documents=tuple(dict.fromkeys(hit.document for hit in hits)),
+            reference_passages=tuple(self._references(question_id, relevant)),
+            reference_documents=tuple(relevant),
+            reference_answer=question.reference_answer,
+        )
+
+    def judged_text(self, judgment: Judgment) -> str:
+        """Return the judged text: the span, or the whole document."""
+        return self.text(judgment.document)[judgment.start : judgment.end]
+
+    def text(self, key: str) -> str:
+        """Return a document's text; "" if it is gone."""
+        if key not in self._texts:
+            document = self._document(key)
+            self._texts[key] = (document.text or "") if document else ""
+        return self._texts[key]
+
+    def _document(self, key: str) -> Document | None:
+        document_id = self._ids.get(key, key)
+        if self._corpus.keys and document_id not in self._corpus.keys:
+            return None
+        try:
+            return self._wb.documents.get(document_id)
+        except NotFound:  # deleted since it was judged
+            return None
+
+    def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
+        spans = self._test_set.spans.get(question_id, ())
+        if spans:
+            return [text for text in map(self.judged_text, spans) if text]
+        texts = []
+        for document in filter(None, map(self._document, relevant)):
+            passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
+            texts += [passage.text for passage in passages]
+        return texts[:MAX_REFERENCE_PASSAGES]
+
+
+# Agreement of an LLM with the test set
+
+MAX_JUDGMENTS = 50  # judgments that the LLM repeats, one call each
+
+
+def measure_judge_agreement(
+    test_set: TestSet, texts: Texts, endpoint: Endpoint, should_stop: ShouldStop | None = None
+) -> JudgeAgreement:
+    """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
+    questions = {question.id: question.text for question in test_set.questions}
+    judgeable = [
+        judgment
+        for judgment in test_set.judgments
+        if judgment.question_id in questions and texts.judged_text(judgment).strip()
+    ]
+    chosen = sample_judgments(judgeable, MAX_JUDGMENTS)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
+    return {
+        **measure_agreement(chosen, graded.judgments),
+        "model": endpoint.model,
+        "not_graded": len(chosen) - len(graded.judgments),
+        "reasons": dict(graded.reasons),
+    }
+
+
+def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
+    """Return at most ``most`` judgments, always the same ones, half of them relevant if possible."""
+    ordered = sorted(
+        judgments, key=lambda judgment: hashlib.sha256(f"{judgment.question_id}|{judgment.document}".encode()).digest()
+    )
+    relevant = [judgment for judgment in ordered if judgment.grade > 0]
+    others = [judgment for judgment in ordered if judgment.grade <= 0]
+    first = max(most // 2, most - len(others))
+    return [*relevant[:first], *others[: most - len(relevant[:first])]]
+
+
+def describe_agreement(figures: JudgeAgreement) -> str:
+    """Return the agreement as a sentence."""
+    if not figures["pairs"]:
+        why = "; ".join(figures["reasons"]) or "No judged text of the test set still exists."
+        return f"The agreement of the LLM {figures['model']!r} with the test set could not be measured: {why}"
+    agreed = round((figures["agreement"] or 0.0) * figures["pairs"])
+    kappa = "" if figures["kappa"] is None else f" (kappa {figures['kappa']:.2f}; 0 is chance, 1 is perfect)"
+    rest = f" {figures['not_graded']} were not graded: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
+    judgments = f"{agreed} of {figures['pairs']} judgments{kappa}"
+    return f"The LLM {figures['model']!r} agrees with the test set on {judgments}.{rest}"
+
+
+# An LLM as one of the raters
+
+MAX_RATED = 200  # places that it judges by default, one call each
+AGAIN_TEMPERATURE = 0.3  # of a second round: at 0 it would repeat the first
+
+
+@dataclass(frozen=True)
+class LlmRating(Value):
+    """The outcome of an LLM's judging; ``reasons`` explains missing grades, with counts."""
+
+    rater: str
+    judged: int
+    left_out: int  # places beyond the limit
+    reasons: Mapping[str, int]
+
+
+def rate_by_llm(
+    wb: Workbench,
+    store: TestSetStore,
+    info: TestSetInfo,
+    *,
+    endpoint: Endpoint | None = None,
+    limit: int = MAX_RATED,
+    rounds: int = 1,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> LlmRating:
+    """Store the grades of an LLM for the places that people have judged, under the name of its model.
+
+    A second round is stored as a rater of its own, ``MODEL #2``.
+
+    Raises:
+        ConfigurationError: There is no LLM. InvalidInput: Nothing was judged, or a number is invalid.
+        Cancelled: ``should_stop`` returned True; finished rounds are kept.
+    """
+    if limit < 1 or rounds not in (1, 2):
+        raise InvalidInput(f"Invalid limit {limit} or number of rounds {rounds}; use at least 1, and 1 or 2 rounds.")
+    endpoint = endpoint or Endpoint.from_workbench(wb)
+    test_set = store.load(info.id)
+    texts = Texts(wb, test_set, index_corpus(wb, test_set))
+    questions = {question.id: question.text for question in test_set.questions}
+    judgeable = [judgment for judgment in test_set.judgments if texts.judged_text(judgment).strip()]
+    if not judgeable:
+        raise InvalidInput(f"Nothing in {info.title!r} has been judged; judge a pool first.")
+    chosen = sample_judgments(judgeable, limit)
+    reasons: Counter[str] = Counter()
+    judged = 0
+    for done in range(rounds):
+        if on_progress is not None:
+            on_progress(Progress(done, rounds, f"round {done + 1}"))
+        warmth, name = (AGAIN_TEMPERATURE, endpoint.model + AGAIN) if done else (0.0, endpoint.model)
+        graded = grade_judgments(
+            endpoint, chosen, questions, texts.judged_text, should_stop, grades=info.grades, temperature=warmth
+        )
+        reasons.update(graded.reasons)
+        judged += len(graded.judgments)
+        store.rate(info.id, [Rating(judgment, name, "llm") for judgment in graded.judgments])
+    return LlmRating(endpoint.model, judged, len(judgeable) - len(chosen), dict(reasons))
+
+
+# Scores of runs
+
+MAX_QUESTIONS = 50  # questions scored per run: comparing texts is slow, and a judge costs money
+JUDGES = ("built-in", "ragas")  # whose prompts the metrics with an LLM use; ragas needs the extra ``ragas``
+
+
+def check_judge(name: str) -> None:
+    """Check the name of a judge. Raises InvalidInput, or ConfigurationError if ragas is not installed."""
+    if name not in JUDGES:
+        raise InvalidInput(f"Unknown judge {name!r}; use {list_choices(JUDGES)}.")
+    if name == "ragas":
+        check_extra("ragas")
+
+
+def _find_scorer(judge: str, should_stop: ShouldStop | None) -> ScorerFactory:
+    check_judge(judge)
+    if judge == "built-in":
+        return make_scorer
+    from evals.judges import ragas  # an extra
+
+    ragas.load_ragas(should_stop)
+    return ragas.make_scorer
 
 
 def judge_run(
@@ -24,19 +336,23 @@ def judge_run(
     run: EvalRun,
     *,
     endpoint: Endpoint | None = None,
+    judge: str = "built-in",
     questions: int = MAX_QUESTIONS,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
 ) -> dict[str, dict[str, JudgedMetric]]:
-    """Return ragas scores of the first ``questions`` by strategy and metric; with an endpoint, LLM-based ones too.
+    """Return the scores of the first ``questions`` by strategy and metric; with an endpoint, LLM-based ones too.
 
-    Each strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still to be
-    judged with it (by default, the number of strategies).
+    ``judge`` is "built-in" for our prompts, or "ragas" for those of ragas. Each strategy gets an equal part of the
+    endpoint's remaining limits; ``parts`` is the number of runs still to be judged with it (by default, the number of
+    strategies).
 
     Raises:
         Cancelled: ``should_stop`` returned True.
+        ConfigurationError: ragas is not installed.
     """
+    scorer = _find_scorer(judge, should_stop)
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
@@ -51,8 +367,9 @@ def judge_run(
             samples = add_answers(own, samples, should_stop)
         metrics = FREE_METRICS if own is None else (*FREE_METRICS, *JUDGED_METRICS)
         judged[name] = measure_samples(
-            samples, metrics, encoder=encoder, endpoint=own, on_progress=on_progress, should_stop=should_stop
-        )
+            samples, metrics, judge=scorer, encoder=encoder, endpoint=own,
+            on_progress=on_progress, should_stop=should_stop,
+        )  # fmt: skip
     return judged
 
 
@@ -61,10 +378,11 @@ def judge_experiment(
     experiment: Experiment,
     endpoint: Endpoint | None = None,
     *,
+    judge: str = "built-in",
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> None:
-    """Score every run of an experiment with ragas, and store the scores with the run.
+    """Score every run of an experiment, and store the scores with the run; ``judge`` as in ``judge_run``.
 
     Raises:
         Cancelled: ``should_stop`` returned True; the runs judged so far keep their scores.
@@ -74,7 +392,12 @@ def judge_experiment(
     wanted = set(FREE_METRICS if endpoint is None else (*FREE_METRICS, *JUDGED_METRICS))
     agreed: JudgeAgreement | None = None
     results = [result for result in experiments.results(experiment.id) if result.run is not None]
-    waiting = [result for result in results if not wanted <= result.extra.get("ragas", {}).keys()]
+    waiting = [
+        result
+        for result in results
+        if not wanted <= result.extra.get("ragas", {}).keys()
+        or (endpoint is not None and result.extra.get("prompts", judge) != judge)
+    ]
     total = len(waiting) * len(wanted)
     for number, result in enumerate(waiting):
         assert result.run is not None
@@ -88,20 +411,22 @@ def judge_experiment(
 
         grading = endpoint is not None and agreed is None  # one more part, after the first run
         parts = len(waiting) - number + grading
-        judged = judge_run(wb, run, endpoint=endpoint, on_progress=report, should_stop=should_stop, parts=parts)
+        judged = judge_run(
+            wb, run, endpoint=endpoint, judge=judge, on_progress=report, should_stop=should_stop, parts=parts
+        )
         noted: Verdicts = {"ragas": {name: figures.summary() for name, figures in judged[result.cell.label].items()}}
         if endpoint is not None:
             if agreed is None:
                 own = endpoint.share(len(waiting) - number)
                 agreed = measure_judge_agreement(test_set, Texts(wb, test_set, corpus), own, should_stop=should_stop)
-            noted["judge"] = agreed
+            noted["judge"], noted["prompts"] = agreed, judge
         experiments.note(experiment, result, noted)
     if on_progress is not None and total:
         on_progress(Progress(total, total, "done"))
 
 
 def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
-    """Return the run with ragas summaries added to each strategy's metrics."""
+    """Return the run with the scores' summaries added to each strategy's metrics."""
     strategies = {}
     for name, strategy in run.strategies.items():
         summaries = {metric: figures.summary() for metric, figures in judged.get(name, {}).items()}

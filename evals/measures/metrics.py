@@ -279,4 +279,5 @@ class Verdicts(TypedDict, total=False):
     """All verdicts on a run other than its metrics; parts that were not requested are absent."""
 
     ragas: dict[str, RagasSummary]
+    prompts: str  # "built-in" or "ragas": whose prompts measured the metrics with an LLM
     judge: JudgeAgreement

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.measures.metrics import metric_title
 from workbench.errors import InvalidInput
 from workbench.types import Value
 
@@ -95,11 +96,20 @@ def describe_difference(difference: Difference) -> str:
         but = "but" if difference.p < SIGNIFICANCE_LEVEL and not difference.significant else "and"
         corrected = format_p(difference.p_corrected)
         values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
-    if difference.significant:
-        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {values}"
-    if difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses):
-        return f"{counts}, {values}: too few questions to be sure"
-    return f"no clear difference: {counts}, {values}"
+    verdict = "better" if difference.difference > 0 else "worse"
+    if not difference.significant:
+        is_rare = difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses)
+        verdict = "too few questions to be sure" if is_rare else "no clear difference"
+    return f"{verdict}: {counts}, {values}"
+
+
+def explain_difference(difference: Difference) -> str:
+    """Return a sentence on why a difference is or is not clear, and how many more questions would decide it."""
+    sentence = describe_difference(difference)
+    if not (difference.significant or difference.is_tie):
+        more = difference.more_questions
+        sentence += "; the means are equal" if more is None else f"; {format_more(more)} would decide it"
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def describe_decision(difference: Difference) -> str:
@@ -168,8 +178,11 @@ def randomisation_p(
     return float(extreme.mean()) if exact else float((1 + extreme.sum()) / (1 + rounds))
 
 
-def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95% percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
+def bootstrap_interval(values: Sequence[float], comparisons: int = 1) -> tuple[float, float]:
+    """Return the 95% percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values.
+
+    With ``comparisons``, all of them hold together (Bonferroni).
+    """
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return 0.0, 0.0
@@ -178,7 +191,8 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
     for begin in range(0, RESAMPLING_ROUNDS, ROUNDS_PER_BLOCK):
         draws = rng.integers(0, len(sample), size=(min(ROUNDS_PER_BLOCK, RESAMPLING_ROUNDS - begin), len(sample)))
         resampled.append(sample[draws].mean(axis=1))
-    low, high = np.quantile(np.concatenate(resampled), [SIGNIFICANCE_LEVEL / 2, 1 - SIGNIFICANCE_LEVEL / 2])
+    tail = SIGNIFICANCE_LEVEL / 2 / comparisons
+    low, high = np.quantile(np.concatenate(resampled), [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -201,10 +215,12 @@ def compare_pairs(
     pairs: Sequence[tuple[str, Mapping[str, float], str, Mapping[str, float]]],
     alternative: Alternative = "two-sided",
     comparisons: int | None = None,
+    *,
+    together: bool = False,
 ) -> list[Difference]:
     """Compare pairs (name a, values of a, name b, values of b) by question, corrected for ``comparisons``.
 
-    The default is the number of pairs.
+    The default is the number of pairs. With ``together`` the intervals are corrected too.
 
     Raises:
         InvalidInput: A pair was not measured on the same questions.
@@ -217,7 +233,7 @@ def compare_pairs(
     found: list[Difference] = []
     adjusted = holm_correction(p_values, comparisons)
     for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, adjusted, strict=True):
-        low, high = bootstrap_interval(values)
+        low, high = bootstrap_interval(values, max(1, len(pairs), comparisons or 0) if together else 1)
         found.append(
             Difference(
                 metric=metric,
@@ -284,6 +300,7 @@ def measure_power(
     values: Mapping[str, Mapping[str, float]],
     questions: int | None = None,
     wanted: float | None = None,
+    comparisons: int | None = None,
 ) -> Power:
     """Return what a test set can show, from the paired differences of strategies that were measured on it.
 
@@ -292,6 +309,7 @@ def measure_power(
         values: {name: {question id: value}} of two or more strategies, on the test set or a part of it (a pilot).
         questions: Number of questions of the test set; those of ``values`` if None.
         wanted: Also return the number of questions that this difference needs.
+        comparisons: Number of comparisons to correct for; the pairs of ``values`` if None.
 
     Raises:
         InvalidInput: Fewer than two strategies or questions, or a wanted difference of 0 or less.
@@ -305,16 +323,17 @@ def measure_power(
     deviation = float(np.sqrt(rows.var(axis=1, ddof=1).mean()))
     differing = float((np.abs(rows) > EQUALITY_TOLERANCE).mean())
     total = pilot if questions is None else questions
+    comparisons = comparisons or len(pairs)
     return Power(
         metric=metric,
         questions=total,
         pilot=pilot,
-        comparisons=len(pairs),
+        comparisons=comparisons,
         deviation=round(deviation, 6),
         differing=round(differing, 6),
-        smallest=find_smallest_difference(deviation, total, differing, len(pairs)),
+        smallest=find_smallest_difference(deviation, total, differing, comparisons),
         wanted=wanted,
-        needed=None if wanted is None else count_questions_needed(deviation, wanted, differing, len(pairs)),
+        needed=None if wanted is None else count_questions_needed(deviation, wanted, differing, comparisons),
     )
 
 
@@ -383,7 +402,7 @@ def describe_power(power: Power) -> list[str]:
     if power.smallest is None:
         sentences = [f"{asked} are too few to show any difference{source}{corrected}."]
     else:
-        shown = f"a difference of {power.smallest:.3f} {power.metric} or more"
+        shown = f"a difference of {power.smallest:.3f} {metric_title(power.metric)} or more"
         sentences = [f"{asked} can show {shown}, with a power of {POWER:.0%}{source}{corrected}."]
     if power.needed is not None and power.wanted is not None:
         more = power.needed - power.questions

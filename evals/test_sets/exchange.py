@@ -12,8 +12,9 @@ from pathlib import Path
 
 from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
-from evals.test_sets.store import TestSetStore, clean_question, parse_grade
-from workbench.errors import InvalidInput, WorkbenchError, list_choices
+from evals.test_sets.folders import read_qrels
+from evals.test_sets.store import Rating, TestSetStore, check_rating, clean_question, parse_grade
+from workbench.errors import InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
 from workbench.workbench import Workbench
@@ -37,7 +38,8 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
 
 
 CSV_COLUMNS = (
-    "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
+    "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable", "rater",
+    "reason",
 )  # fmt: skip
 MAX_AGENT_QUERIES = 5_000
 
@@ -51,29 +53,32 @@ class ImportReport(Value):
     problems: tuple[str, ...] = ()
 
 
-def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> ImportReport:
+def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: str = "") -> ImportReport:
     """Add questions and judgments from CSV; rows with the same question are merged.
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
-    ("no" for a question without an answer in the documents). A quote is enough if only one document contains it; if
-    it occurs several times, the occurrence nearest to ``start`` is used.
+    ("no" for a question without an answer in the documents), rater and reason. ``rater`` is that of rows without one;
+    judgments of a named rater are kept apart from those of others. A quote is enough if only one document contains it;
+    if it occurs several times, the occurrence nearest to ``start`` is used.
 
     Raises:
         InvalidInput: No header, or an unknown column.
     """
     test_set = store.load(key)
     known = {question.id: question for question in test_set.questions}
-    questions, judgments, problems = read_csv(wb, test_set, text)
+    questions, ratings, problems = read_csv(wb, test_set, text, rater)
     marked = [known[one.id] for one in questions if one.has_no_answer and one.id in known]
     replaced = [replace(one, metadata={**one.metadata, "answerable": False}) for one in marked if not one.has_no_answer]
     added = store.add_questions(key, [*replaced, *(one for one in questions if one.id not in known)])
-    if judgments:
-        store.judge_all(key, judgments, judge="import")
-    return ImportReport(len(added), len(judgments), tuple(problems))
+    if ratings:
+        store.rate(key, ratings)
+    return ImportReport(len(added), len(ratings), tuple(problems))
 
 
-def read_csv(wb: Workbench, test_set: TestSet, text: str) -> tuple[list[Question], list[Judgment], list[str]]:
+def read_csv(
+    wb: Workbench, test_set: TestSet, text: str, rater: str = ""
+) -> tuple[list[Question], list[Rating], list[str]]:
     """Return the questions and judgments of a CSV, and a sentence on each row that is left out.
 
     Known questions of ``test_set`` keep their ids, and judgments name its documents.
@@ -86,19 +91,71 @@ def read_csv(wb: Workbench, test_set: TestSet, text: str) -> tuple[list[Question
     texts = {question.id: _fold(question.text) for question in test_set.questions}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
-    judgments: list[Judgment] = []
+    ratings: list[Rating] = []
     problems: list[str] = []
     for number, row in rows:
         try:
             question = _parse_question(row, ids, texts)
-            judgment = _parse_judgment(question.id, row, catalogue)
+            judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
+            name = row.get("rater") or rater
+            rating = judgment and check_rating(Rating(judgment, name, "import", row.get("reason", "")), test_set.grades)
         except WorkbenchError as error:
             problems.append(f"Row {number}: {error}")
             continue
         questions.setdefault(question.id, question)
-        if judgment is not None:
-            judgments.append(judgment)
-    return list(questions.values()), judgments, problems
+        if rating is not None:
+            ratings.append(rating)
+    return list(questions.values()), ratings, problems
+
+
+def import_qrels(wb: Workbench, store: TestSetStore, key: str, path: Path, rater: str = "") -> ImportReport:
+    """Add the judgments of a qrels file in the format of TREC or BEIR; documents are named as in a CSV.
+
+    A line with an unknown question or document, or with a grade outside the scale, is left out and reported.
+
+    Raises:
+        InvalidInput: None of its lines is a judgment.
+    """
+    test_set = store.load(key)
+    known = {question.id for question in test_set.questions}
+    catalogue = _Documents(wb, test_set)
+    problems: list[str] = []
+    ratings: list[Rating] = []
+    for judgment in read_qrels(path, known, problems):
+        try:
+            if judgment.question_id not in known:
+                raise InvalidInput(f"There is no question {judgment.question_id!r} in the test set.")
+            document, _ = catalogue.find({"document": judgment.document})
+            own = replace(judgment, document=catalogue.name(document))
+            ratings.append(check_rating(Rating(own, rater, "import"), test_set.grades))
+        except WorkbenchError as error:
+            problems.append(f"{judgment.question_id} {judgment.document}: {error}")
+    if ratings:
+        store.rate(key, ratings)
+    return ImportReport(0, len(ratings), tuple(problems))
+
+
+def to_qrels(judgments: Iterable[Judgment]) -> str:
+    """Return judgments as TREC qrels: question, 0, document, grade; a document has the grade of its best span.
+
+    Blanks in ids, which the format does not allow, become ``%20``.
+    """
+    judged = list(judgments)
+    best = best_span_grades(judgment for judgment in judged if judgment.is_span)
+    best |= {(j.question_id, j.document): j.grade for j in judged if not j.is_span}
+    return "".join(f"{_fill_blanks(q)} 0 {_fill_blanks(d)} {grade}\n" for (q, d), grade in best.items())
+
+
+def _fill_blanks(text: str) -> str:
+    return re.sub(r"\s", "%20", text)
+
+
+def select_rater(test_set: TestSet, ratings: Iterable[Rating], rater: str) -> TestSet:
+    """Return a test set with the judgments of one rater only. Raises NotFound if there are none."""
+    own = tuple(rating.judgment for rating in ratings if rating.rater == rater)
+    if not own:
+        raise NotFound("rater", rater, "List the agreement of the test set to see its raters.")
+    return replace(test_set, judgments=own)
 
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
@@ -110,17 +167,22 @@ def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only
     return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
 
-def to_csv(test_set: TestSet) -> str:
-    """Return a test set as CSV for ``import_csv``; a question without judgments has one row."""
+def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
+    """Return a test set as CSV for ``import_csv``; a question without judgments has one row.
+
+    ``ratings`` are the judgments of all raters; without them, only those that count are written.
+    """
     rows: list[Mapping[str, object]] = []
-    by_question: dict[str, list[Judgment]] = {}
-    for judgment in test_set.judgments:
-        by_question.setdefault(judgment.question_id, []).append(judgment)
+    by_question: dict[str, list[Rating]] = {}
+    if ratings is None:
+        ratings = [Rating(judgment, "", "person") for judgment in test_set.judgments]
+    for rating in ratings:
+        by_question.setdefault(rating.judgment.question_id, []).append(rating)
     for question in test_set.questions:
         row: dict[str, object] = {"question": question.text, "id": question.id}
         row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
         judged = by_question.get(question.id, [None])
-        rows += [row | (_format_judgment(judgment) if judgment else {}) for judgment in judged]
+        rows += [row | (_format_rating(rating) if rating else {}) for rating in judged]
     return write_csv(rows)
 
 
@@ -244,12 +306,12 @@ def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _parse_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents) -> Judgment | None:
+def _parse_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents, grades: int) -> Judgment | None:
     if not row.get("document") and not row.get("quote"):
         return None
     document, place = catalogue.find(row)
     start, end = place or (None, None)
-    grade = parse_grade(row.get("grade") or "relevant")
+    grade = parse_grade(row.get("grade") or "relevant", grades)
     return Judgment(question_id, catalogue.name(document), grade, start, end, row.get("quote", ""))
 
 
@@ -265,8 +327,10 @@ def _parse_range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _format_judgment(judgment: Judgment) -> dict[str, object]:
+def _format_rating(rating: Rating) -> dict[str, object]:
+    judgment = rating.judgment
     cells: dict[str, object] = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
+    cells |= {"rater": rating.rater, "reason": rating.reason}
     if judgment.is_span:
         cells |= {"start": judgment.start, "end": judgment.end}
     return cells

@@ -1,23 +1,33 @@
-"""Reading test sets: folders in BEIR format, folders of files with judged pages, or the shipped sample."""
+"""Reading test sets: folders in BEIR format, folders of files with judged pages, data sets of Hugging Face and
+ir_datasets that are on this machine, or the shipped sample.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
+import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from evals.test_set import MAX_GRADE, MIN_GRADE, FolderCorpus, Judgment, Question, TestSet, best_span_grades
-from workbench.errors import InvalidInput, list_choices
+from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError, list_choices
+from workbench.formatting import count_text
 from workbench.ingestion.incoming import IngestItem, list_files
+from workbench.runtime import check_extra
 from workbench.types import JsonObject, JsonValue
 
 # JSON Lines files
 
 
 _Value = TypeVar("_Value")
+UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
@@ -33,7 +43,7 @@ def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], prob
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         try:
             if line.strip():
-                values.append(parse(number, _parse_row(path, number, line)))
+                values.append(parse(number, _parse_row(path, number, check_line(path, number, line))))
         except InvalidInput as error:
             broken.append(str(error))
     if broken and not values:
@@ -53,13 +63,20 @@ def _parse_row(path: Path, number: int, line: str) -> JsonObject:
 
 
 def read_text(path: Path) -> str:
-    """Return a test set's file as text. Raises InvalidInput if it is missing or not UTF-8."""
+    """Return a test set's file as text; see ``check_line`` for bytes that are not UTF-8. Raises InvalidInput."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
         raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path.name} is not UTF-8 text ({error}); convert the file.") from None
+    except OSError as error:
+        raise InvalidInput(f"Failed to open {path.name} ({error.strerror}); check its permissions.") from None
+
+
+def check_line(path: Path, number: int, line: str) -> str:
+    """Return a line of ``read_text``. Raises InvalidInput if it is not UTF-8."""
+    if UNDECODABLE.search(line):
+        raise InvalidInput(f"{path.name}, line {number} is not UTF-8 text; convert the line.")
+    return line
 
 
 def read_id(path: Path, number: int, row: JsonObject) -> str:
@@ -160,19 +177,29 @@ MAX_SPAN_END = 2**31 - 1  # Postgres integer
 EMPTY_TITLE = " "  # gives no context header, so only the text is embedded
 
 
+def has_no_path(name: str) -> bool:
+    """True if a name is not that of a folder: the sample, or a data set of another library."""
+    return name == SAMPLE_NAME or name.startswith((IR_DATASETS, HUGGING_FACE))
+
+
 def load_test_set(name: str | Path) -> TestSet:
-    """Return the sample ("sample"), or the test set in a folder.
+    """Return the sample ("sample"), the test set in a folder, ``hf:OWNER/NAME`` or ``ir_datasets:NAME``.
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
     reference_answer, and ``answerable`` false for a question without an answer) and one of ``QRELS_FILES`` (query,
     document, grade, separated by tabs or spaces, with or without a header). A folder of files with questions.jsonl
-    has judged pages (``read_page_folder``). An unreadable line is left out and named in the test set's problems.
+    has judged pages (``read_page_folder``), one with tables is a data set of Hugging Face (``read_tables``). An
+    unreadable line is left out and named in the test set's problems.
 
     Raises:
         InvalidInput: No such folder, a missing file, or a file without any readable line.
     """
     from workbench.sample import questions_dir
 
+    if str(name).startswith(IR_DATASETS):
+        return read_ir_dataset(str(name).removeprefix(IR_DATASETS))
+    if str(name).startswith(HUGGING_FACE):
+        return read_tables(find_cached_data_set(str(name).removeprefix(HUGGING_FACE)), str(name))
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
@@ -180,6 +207,9 @@ def load_test_set(name: str | Path) -> TestSet:
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
+    is_beir = (folder / "queries.jsonl").is_file()
+    if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
+        return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     problems: list[str] = []
@@ -269,6 +299,11 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
         verb = "is" if len(paths) == 2 else "are"
         problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
+    return read_qrels(path, question_ids, problems)
+
+
+def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
+    """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
     judgments: list[Judgment] = []
     broken: list[str] = []
     first = True
@@ -279,6 +314,7 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         if not any(cells):
             continue
         try:
+            check_line(path, number, line)
             question_id, document, grade = cells
             judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
         except InvalidInput as error:
@@ -340,3 +376,222 @@ def _parse_metadata(row: JsonObject) -> JsonObject:
 def _make_loader(text: str) -> Callable[[], bytes]:
     data = text.encode(errors="replace")
     return lambda: data
+
+
+# Data sets of other libraries: each is written as a folder in BEIR format, and read from it
+
+IR_DATASETS, HUGGING_FACE = "ir_datasets:", "hf:"  # start the names of data sets
+_TABLE_PATTERNS = ("*.parquet", "*.arrow", "*.jsonl", "*.jsonl.gz")
+_SPLITS = ("test", "dev", "validation", "train")  # of several splits, the first is used
+_TABLES = (  # the names of each: documents, questions, judgments
+    ("corpus", "docs", "documents", "passages"),
+    ("queries", "questions"),
+    ("qrels", "default", "data"),
+)
+_COLUMNS = {  # the names of a column in the data sets of others, the usual one first
+    "id": ("_id", "id", "doc_id", "query_id", "corpus-id", "query-id", "docid", "pid", "qid"),
+    "text": ("text", "contents", "body", "query", "question"),
+    "query": ("query-id", "query_id", "qid"),
+    "document": ("corpus-id", "corpus_id", "doc_id", "docid", "pid"),
+    "grade": ("score", "relevance", "grade", "label"),
+    "question": ("question", "query", "anchor"),
+    "passage": ("context", "passage", "positive"),
+    "answer": ("reference_answer", "answer", "answers"),
+}
+_Rows = Iterable[Mapping[str, object]]
+
+
+def _pick(row: Mapping[str, object], column: str) -> object:
+    """Return the value of the first name of a column that a row has; "" if it has none."""
+    return next((row[name] for name in _COLUMNS[column] if row.get(name) is not None), "")
+
+
+def _write_and_load(name: str, corpus: _Rows, queries: _Rows, qrels: _Rows | Path) -> TestSet:
+    """Return the test set in the tables of a data set; ``qrels`` may be a file in BEIR's format."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for file_name, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
+            with (folder / file_name).open("w", encoding="utf-8") as file:
+                for row in rows:
+                    own: dict[str, object] = {"_id": str(_pick(row, "id")), "text": _pick(row, "text")}
+                    own |= {key: row[key] for key in ("title", "metadata", "reference_answer") if row.get(key)}
+                    file.write(json.dumps(own, default=str) + "\n")
+        if isinstance(qrels, Path):
+            shutil.copyfile(qrels, folder / "qrels.tsv")
+        else:
+            with (folder / "qrels.tsv").open("w", encoding="utf-8", errors="replace") as file:
+                for row in qrels:
+                    grade = _pick(row, "grade")
+                    file.write(f"{_pick(row, 'query')}\t{_pick(row, 'document')}\t{1 if grade == '' else grade}\n")
+        test_set = load_test_set(folder)
+        left_out: list[str] = []
+        documents = tuple(read_corpus(folder / "corpus.jsonl", left_out))
+    return replace(test_set, name=name, corpus=FolderCorpus(lambda: documents, left_out))
+
+
+def read_ir_dataset(name: str) -> TestSet:
+    """Return a data set of the package ``ir_datasets``, such as ``beir/scifact/test``; nothing is downloaded.
+
+    Raises:
+        ConfigurationError: The package is not installed.
+        InvalidInput: There is no such data set, it has no questions or judgments, or its data are not here.
+    """
+    try:
+        import ir_datasets
+    except ImportError:
+        raise ConfigurationError("Data sets by name need a package; run: pip install ir-datasets") from None
+    try:
+        data = cast("Any", ir_datasets).load(name)
+    except KeyError:
+        raise InvalidInput(f"ir_datasets has no data set {name!r}; ir-datasets.com lists them.") from None
+    if not (data.has_docs() and data.has_queries() and data.has_qrels()):
+        raise InvalidInput(
+            f"{name!r} has no documents, questions or judgments of its own; choose a part such as /test."
+        )
+    refused: list[object] = []
+    try:
+        with _refuse_downloads(refused):
+            corpus = ({"text": row.default_text(), **row._asdict()} for row in data.docs_iter())
+            queries = ({"id": row.query_id, "text": row.default_text()} for row in data.queries_iter())
+            return _write_and_load(name, corpus, queries, (row._asdict() for row in data.qrels_iter()))
+    except Exception as error:  # of any kind: each data set has a reader of its own
+        if refused:
+            raise InvalidInput(
+                f"The data of {name!r} are not on this machine; get them first: ir_datasets export {name} docs, and "
+                "the same with queries and qrels."
+            ) from error
+        if isinstance(error, WorkbenchError):
+            raise
+        raise InvalidInput(f"The data set {name!r} is not readable: {error}.") from error
+
+
+@contextmanager
+def _refuse_downloads(refused: list[object]) -> Generator[None]:
+    """Let ir_datasets fail instead of downloading, and list what it wanted."""
+    from ir_datasets.util import download
+
+    def refuse(wanted: object) -> NoReturn:
+        refused.append(wanted)
+        raise FileNotFoundError(str(wanted))
+
+    kinds = [cast("Any", download).RequestsDownload, cast("Any", download).GoogleDriveDownload]
+    before = [kind.stream for kind in kinds]
+    for kind in kinds:
+        kind.stream = refuse
+    try:
+        yield
+    finally:
+        for kind, stream in zip(kinds, before, strict=True):
+            kind.stream = stream
+
+
+def find_cached_data_set(name: str) -> Path:
+    """Return the folder of a Hugging Face data set in the cache of its hub. Raises InvalidInput if it is not there."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, repo_type="dataset", local_files_only=True))
+    except Exception as error:  # of any kind: an invalid name, or no files
+        raise InvalidInput(
+            f"The data set {name!r} is not in the cache of Hugging Face; get it first: hf download {name} --repo-type "
+            "dataset"
+        ) from error
+
+
+def list_tables(folder: Path) -> list[Path]:
+    """Return the files of a Hugging Face data set; none if the folder is something else."""
+    return sorted(path for pattern in _TABLE_PATTERNS for path in folder.rglob(pattern))
+
+
+def read_tables(folder: Path, name: str) -> TestSet:
+    """Return the test set of a Hugging Face data set: a clone, a snapshot, or a folder of ``save_to_disk``.
+
+    It has tables ``corpus``, ``queries`` and ``qrels`` (as files or folders of Parquet, Arrow or JSON lines), or one
+    table with a question and the passage that answers it in each row.
+
+    Raises:
+        InvalidInput: It has neither.
+    """
+    check_extra("eval")
+    files = list_tables(folder)
+    corpus, queries, qrels = (_choose_files(folder, files, names) for names in _TABLES)
+    if not (corpus and queries):
+        return _read_pairs(name, _choose_split(files))
+    text = next((folder / place for place in QRELS_FILES if (folder / place).is_file()), None)  # as BEIR stores them
+    judged = text if text is not None and not qrels else _read_rows(_choose_split(qrels))
+    return _write_and_load(name, _read_rows(corpus), _read_rows(queries), judged)
+
+
+def _choose_files(folder: Path, files: Sequence[Path], names: Sequence[str]) -> list[Path]:
+    """Return the files of a table: those in a folder with one of its names, or with names that start with it."""
+    for name in names:
+        pattern = re.compile(rf"(^|/){name}([-./]|$)")
+        if found := [path for path in files if pattern.search(path.relative_to(folder).as_posix())]:
+            return found
+    return []
+
+
+def _choose_split(files: Sequence[Path]) -> list[Path]:
+    """Return the files of the first split; all of them if none names a split."""
+    for split in _SPLITS:
+        if found := [
+            path for path in files if re.search(rf"(^|[-_]){split}\b", path.name) or path.parent.name == split
+        ]:
+            return found
+    return list(files)
+
+
+def _read_rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of tables."""
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    library, tables = cast("Any", arrow), cast("Any", parquet)
+    for path in files:
+        try:
+            if path.suffix == ".parquet":
+                batches: Iterable[Any] = tables.ParquetFile(path).iter_batches()
+            elif path.suffix == ".arrow":
+                batches = library.ipc.open_stream(path)
+            else:
+                data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+                yield from (json.loads(line) for line in data.decode().split("\n") if line.strip())
+                continue
+            for batch in batches:
+                yield from batch.to_pylist()
+        except (OSError, ValueError, library.ArrowException) as error:
+            raise InvalidInput(f"{path.name} is not readable ({error}); get the data set again.") from error
+
+
+def _read_pairs(name: str, files: Sequence[Path]) -> TestSet:
+    """Return the test set of a table whose rows have a question and the passage that answers it."""
+    passages: dict[str, dict[str, object]] = {}
+    queries: dict[str, dict[str, object]] = {}
+    qrels: list[dict[str, object]] = []
+    columns: dict[str, None] = {}
+    unused = 0
+    for row in _read_rows(files):
+        columns |= dict.fromkeys(row)
+        question, passage, answer = (_pick(row, column) for column in ("question", "passage", "answer"))
+        if not (isinstance(question, str) and isinstance(passage, str) and question.strip() and passage.strip()):
+            unused += 1
+            continue
+        if isinstance(answer, Mapping):  # SQuAD's, of texts and their places
+            answer = cast("Mapping[str, object]", answer).get("text", "")
+        if isinstance(answer, list):
+            answer = next(iter(cast("list[object]", answer)), "")
+        found = passages.setdefault(
+            passage, {"_id": f"p{len(passages) + 1}", "text": passage, "title": row.get("title")}
+        )
+        asked = queries.setdefault(
+            question, {"_id": f"q{len(queries) + 1}", "text": question, "reference_answer": answer}
+        )
+        qrels.append({"qid": asked["_id"], "docid": found["_id"]})
+    if not qrels:
+        raise InvalidInput(
+            f"The data set {name!r} has no tables corpus, queries and qrels, and no question and context in a row (its "
+            f"columns: {list_choices(columns, 20) or 'none'}); rename them."
+        )
+    made = _write_and_load(name, passages.values(), queries.values(), qrels)
+    left_out = f"{count_text(unused, 'row')} without a question or its context; left out."
+    return replace(made, read_problems=(*made.read_problems, *([left_out] if unused else [])))

@@ -19,14 +19,16 @@ from evals.gateway import (
     new_id,
 )
 from evals.test_set import (
-    GRADE_VALUES,
+    DEFAULT_GRADES,
     MAX_GRADE,
     MIN_GRADE,
     OWN_CORPUS_TEXT,
+    SCALES,
     WHOLE_CORPUS,
     FolderCorpus,
     Judgment,
     MeasuredScope,
+    Place,
     Question,
     StoredCorpus,
     TestSet,
@@ -38,6 +40,7 @@ from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
 MAX_QUESTION_CHARS = 10_000  # as for a search
+MAX_RATER_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class TestSetInfo(Value):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     scope: MeasuredScope = WHOLE_CORPUS
+    grades: int = DEFAULT_GRADES  # number of grades of its raters, from 0
 
     @property
     def over(self) -> str:
@@ -70,6 +74,17 @@ class TestSetInfo(Value):
     def label(self) -> str:
         """The title, with the scope unless it is everything."""
         return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rating(Value):
+    """One rater's judgment; without a ``rater`` it is the grade that counts."""
+
+    judgment: Judgment
+    rater: str
+    judge: str  # person, import, rule or llm
+    reason: str = ""
+    at: datetime | None = None
 
 
 class TestSetStore:
@@ -89,19 +104,35 @@ class TestSetStore:
         """Return the summary of a test set by id or title. Raises NotFound."""
         return _parse_info(self._tables.get(key))
 
-    def create(self, title: str, description: str = "", *, scope: Scope | None = None) -> TestSetInfo:
+    def create(
+        self, title: str, description: str = "", *, scope: Scope | None = None, grades: int = DEFAULT_GRADES
+    ) -> TestSetInfo:
         """Create an empty test set over the user's own sources, or over a scope of them.
 
-        Raises:
-            InvalidInput: The title is not valid. Conflict: It is taken. ScopeError: An unknown name in the scope.
-        """
-        measured = describe_scope(self._wb, scope or Scope())
-        return _parse_info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
+        ``grades`` is the number of grades of its raters, two to five.
 
-    def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
-        """Change the title or description; this does not create a new version."""
-        checked = None if title is None else check_title(title)
-        return _parse_info(self._tables.update(self.info(key).id, checked, description))
+        Raises:
+            InvalidInput: The title or the number of grades is not valid. Conflict: The title is taken. ScopeError: An
+                unknown name in the scope.
+        """
+        measured = describe_scope(self._wb, scope or Scope()).to_stored()
+        checked = check_title(title)
+        return _parse_info(self._tables.create(checked, description, None, "", measured, _check_grades(grades)))
+
+    def update(
+        self, key: str, *, title: str | None = None, description: str | None = None, grades: int | None = None
+    ) -> TestSetInfo:
+        """Change the title, the description or the number of grades; this does not create a new version.
+
+        Raises:
+            InvalidInput: The title or the number of grades is not valid, or a rater has used higher grades.
+        """
+        info, checked = self.info(key), None if title is None else check_title(title)
+        if grades is not None:
+            highest = max((rating.judgment.grade for rating in self.ratings(info.id) if rating.rater), default=0)
+            if highest >= _check_grades(grades):
+                raise InvalidInput(f"A rater has used the grade {highest}; {grades} grades end at {grades - 1}.")
+        return _parse_info(self._tables.update(info.id, checked, description, grades))
 
     def delete(self, key: str) -> TestSetInfo:
         """Delete a test set with its history and experiments, and its corpus if no other test set uses it."""
@@ -149,14 +180,16 @@ class TestSetStore:
             self._tables.edit(
                 row["id"],
                 drop_questions=[question.id for question in before.questions if question.id not in ids],
-                drop_judgments=[_make_judgment_row(judgment, "import") for judgment in before.judgments],
+                drop_judgments=[_make_rating_row(Rating(judgment, "", "import")) for judgment in before.judgments],
                 questions=[_make_question_row(question) for question in test_set.questions],
-                judgments=[_make_judgment_row(judgment, "import") for judgment in test_set.judgments],
+                judgments=[_make_rating_row(Rating(judgment, "", "import")) for judgment in test_set.judgments],
             )
         return self.info(row["id"])
 
     def load(self, key: str, version: int | None = None) -> TestSet:
         """Return the current or a given version of a test set, without judgments by an LLM.
+
+        If several raters judged a place and their grades are not settled, the lower of the middle ones counts.
 
         Raises:
             NotFound: No such test set or version.
@@ -168,13 +201,17 @@ class TestSetStore:
         return TestSet(
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
-            judgments=tuple(
-                _parse_judgment(entry) for entry in self._tables.judgments(row["id"], at) if entry["judge"] != LLM_JUDGE
-            ),
+            judgments=find_counting(map(_parse_rating, self._tables.judgments(row["id"], at))),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
             scope=MeasuredScope.from_stored(row["scope"]),
+            grades=row["grades"],
         )
+
+    def ratings(self, key: str) -> list[Rating]:
+        """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
+        row = self._tables.get(key)
+        return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], row["version"])]
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
@@ -211,44 +248,99 @@ class TestSetStore:
         end: int | None = None,
         quote: str = "",
         judge: str = "person",
+        rater: str = "",
+        reason: str = "",
     ) -> int:
-        """Grade a document (or its span ``start``..``end``) for a question: relevant, partly, not; None clears it.
+        """Grade a document (or its span ``start``..``end``) for a question by name or number; None clears the grade.
+
+        Args:
+            rater: Name of one of several raters, whose grades are kept apart; without it, the grade settles theirs.
+            reason: Why.
 
         Raises:
             NotFound: No such question. InvalidInput: An unknown grade.
         """
-        if question_id not in {question.id for question in self.load(key).questions}:
+        info = self.info(key)
+        if question_id not in {question.id for question in self.load(info.id).questions}:
             raise NotFound("question", question_id, "Load the test set to see its questions.")
-        judgment = Judgment(question_id, document, 0 if grade is None else parse_grade(grade), start, end, quote)
-        row = _make_judgment_row(judgment, judge)
+        value = 0 if grade is None else parse_grade(grade, info.grades)
+        rating = Rating(Judgment(question_id, document, value, start, end, quote), rater, judge, reason)
+        row = _make_rating_row(check_rating(rating, info.grades))
         drop, keep = ([row], []) if grade is None else ([], [row])
-        return self._tables.edit(self.info(key).id, drop_judgments=drop, judgments=keep)
+        return self._tables.edit(info.id, drop_judgments=drop, judgments=keep)
 
-    def judge_all(self, key: str, judgments: Iterable[Judgment], judge: str = "person") -> int:
-        """Store many judgments as one version. Raises NotFound for a judgment of an unknown question."""
-        ids = {question.id for question in self.load(key).questions}
-        batch = list(judgments)
-        for judgment in batch:
-            if judgment.question_id not in ids:
-                raise NotFound("question", judgment.question_id, "Add the question first.")
-        return self._tables.edit(
-            self.info(key).id, judgments=[_make_judgment_row(judgment, judge) for judgment in batch]
-        )
+    def judge_all(
+        self, key: str, judgments: Iterable[Judgment], judge: str = "person", rater: str = "", reason: str = ""
+    ) -> int:
+        """Store many judgments as one version; ``rater`` and ``reason`` as in ``judge``.
+
+        Raises:
+            NotFound: A judgment of an unknown question. InvalidInput: A rater's grade outside the scale.
+        """
+        return self.rate(key, [Rating(judgment, rater, judge, reason) for judgment in judgments])
+
+    def rate(self, key: str, ratings: Iterable[Rating]) -> int:
+        """Store judgments of several raters as one version; errors as for ``judge_all``."""
+        info = self.info(key)
+        ids = {question.id for question in self.load(info.id).questions}
+        rows = [_make_rating_row(check_rating(one, info.grades)) for one in ratings]
+        unknown = next((row["question_id"] for row in rows if row["question_id"] not in ids), None)
+        if unknown is not None:
+            raise NotFound("question", str(unknown), "Add the question first.")
+        return self._tables.edit(info.id, judgments=rows)
 
     def _delete_unused_corpus(self, source_id: str | None) -> None:
         if source_id and all(row["source_id"] != source_id for row in self._tables.list()):
             delete_corpus(self._wb, source_id)
 
 
-def parse_grade(given: str | int) -> int:
-    """Return a grade from its name or number. Raises InvalidInput naming the valid ones."""
+def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
+    """Return the judgment of each place that counts: the settled one, else the lower middle one of the people."""
+    places: dict[Place, list[Rating]] = {}
+    for rating in ratings:
+        if rating.judge != LLM_JUDGE:
+            places.setdefault(rating.judgment.place, []).append(rating)
+    counting: list[Judgment] = []
+    for rated in places.values():
+        settled = [rating.judgment for rating in rated if not rating.rater]
+        ordered = sorted((rating.judgment for rating in rated), key=lambda judgment: judgment.grade)
+        counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
+    return tuple(counting)
+
+
+def _check_grades(grades: int) -> int:
+    if grades not in SCALES:
+        raise InvalidInput(f"Invalid number of grades {grades}; use a whole number from 2 to 5.")
+    return grades
+
+
+def check_rating(rating: Rating, grades: int) -> Rating:
+    """Return a rating with its rater's name on one line.
+
+    Raises:
+        InvalidInput: The name is blank or too long, or the rater's grade is not on the scale.
+    """
+    if not rating.rater:
+        return replace(rating, rater=LLM_JUDGE) if rating.judge == LLM_JUDGE else rating
+    name = " ".join(rating.rater.replace("\x00", "").split())
+    if not name or len(name) > MAX_RATER_CHARS:
+        raise InvalidInput(f"Invalid name {name!r} of a rater; use 1 to {MAX_RATER_CHARS} characters.")
+    if rating.judgment.grade not in range(grades):
+        names = list_choices([f"{value} ({title})" for value, title in enumerate(SCALES[grades])])
+        raise InvalidInput(f"Invalid grade {rating.judgment.grade} of a rater; use {names}.")
+    return replace(rating, rater=name, reason=" ".join(rating.reason.split()))
+
+
+def parse_grade(given: str | int, grades: int = DEFAULT_GRADES) -> int:
+    """Return a grade from its name on a scale of ``grades``, or its number. Raises InvalidInput."""
     text = str(given).strip().lower()
-    if text in GRADE_VALUES:
-        return GRADE_VALUES[text]
+    names = list(SCALES[grades])
+    if text in names:
+        return names.index(text)
     if re.fullmatch(r"-?[0-9]{1,3}", text) and MIN_GRADE <= int(text) <= MAX_GRADE:
         return int(text)
     raise InvalidInput(
-        f"Invalid grade {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
+        f"Invalid grade {given!r}; use {list_choices(names)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
     )
 
 
@@ -277,14 +369,14 @@ def _make_question_row(question: Question) -> JsonObject:
     return {"question_id": row.pop("id"), **row}
 
 
-def _parse_judgment(row: Row) -> Judgment:
+def _parse_rating(row: Row) -> Rating:
     values: Row = {field.name: row[field.name] for field in fields(Judgment)}
     values["pages"] = tuple(row["pages"])
-    return Judgment(**values)
+    return Rating(Judgment(**values), row["rater"], row["judge"], row["reason"], row["created_at"])
 
 
-def _make_judgment_row(judgment: Judgment, judge: str) -> JsonObject:
-    return judgment.to_dict() | {"judge": judge}
+def _make_rating_row(rating: Rating) -> JsonObject:
+    return rating.judgment.to_dict() | {"judge": rating.judge, "rater": rating.rater, "reason": rating.reason}
 
 
 # Loading by title, id or folder

@@ -115,6 +115,7 @@ def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     [
         ([], ""),
         (["a.mp4"], "Unsupported file type: a.mp4."),
+        (["a.msg"], "Unsupported file type: a.msg. Save .msg as .eml."),
         (["a.mp4", "b.exe"], "Unsupported file types: a.mp4 and b.exe."),
         (["a.mp4", "b.exe", "c.mov"], "Unsupported file types: a.mp4, b.exe and c.mov."),
         (list("abcdef"), "Unsupported file types: a, b and 4 other files."),

@@ -222,3 +222,24 @@ def test_the_board_has_no_serious_fault_on_a_phone_while_one_judges(goto, filled
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".card .grades").first).to_be_visible()
     assert serious(page) == []
+
+
+def test_two_raters_judge_blind_on_a_scale_of_four_and_their_disagreement_is_shown(goto, filled, keep):
+    store = TestSetStore(filled)
+    made = store.create("Two raters", grades=4)
+    page = goto(f"/?q=stilling well&judge={made.id}&s=keyword")
+    cards = page.locator("ol.column").first.locator(".card")
+    for name, key in (("Ada", "1"), ("Bo", "4")):
+        page.get_by_label("Your name").fill(name)
+        page.get_by_label("Your name").press("Enter")
+        expect(page).to_have_url(re.compile(f"rater={name}"))
+        expect(cards.first).to_have_attribute("data-judged", "")  # what the other one said is not shown
+        cards.first.hover()
+        page.keyboard.press(key)
+        expect(cards.first).to_have_attribute("data-judged", "3" if name == "Ada" else "0")
+        settled(page, 1)
+    page.reload()
+    expect(page.get_by_text("Disagreements to settle: 1.")).to_be_visible()
+    expect(page.get_by_label("Your name")).to_have_value("Bo")
+    keep("judging-two-raters-1440-light")
+    assert [(one.rater, one.judgment.grade) for one in store.ratings(made.id)] == [("Ada", 3), ("Bo", 0)]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser_server import wait_until_up
-from conftest import FIRST
+from browser_server import FIRST, wait_until_up
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def test_a_worker_apart_runs_jobs_and_stops_when_asked(
     with subprocess.Popen([*COMMAND, "worker"], stderr=subprocess.PIPE, env=allowed) as process:
         while json.loads(workbench("jobs", "show", job["id"], "--json").out)["status"] != "completed":
             assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         said = process.stderr.read().decode()

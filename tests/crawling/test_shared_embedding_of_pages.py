@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 
 import pytest
@@ -40,9 +41,11 @@ def test_a_worker_that_is_killed_while_pages_are_embedded_leaves_no_trace(
         hands = wb.jobs.table.embedding.tally
         while not embedded_log(database_url) or hands(job).holders < 1:
             assert not wb.jobs.get(job).is_finished
+            time.sleep(0.05)
         helper = hatch()
         while hands(job).holders < 2:
             assert not wb.jobs.get(job).is_finished
+            time.sleep(0.05)
         assert wb.documents.count() == 0
         os.kill(leader if dies == "leader" else helper, signal.SIGKILL)
         hits = site.hits()

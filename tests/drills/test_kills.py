@@ -157,6 +157,7 @@ def test_a_rebuild_of_a_graph_that_is_killed_is_continued_and_leaves_nothing(
             until = time.monotonic() + LONG
             while not connection.execute(turn).fetchone() and process.poll() is None:
                 assert time.monotonic() < until
+                time.sleep(0.01)
             time.sleep(chance.uniform(0, 1))
             process.kill()
             process.wait()

@@ -2,7 +2,8 @@
 
 Run as ``python -m tests.evals.judge_server MODE``; it prints its port, then one line a request. Modes: good,
 nonsense (prose where JSON is asked for), silent (never answers), busy (429 always), shaky (429 first, then good),
-broken (no chat message).
+broken (no chat message), plain (good, but refuses JSON schemas). A mode that ends in .json is a file of recorded
+verdicts (recorded_verdicts.json), returned in the form of our prompts and of those of ragas.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else "good"
@@ -34,34 +36,115 @@ def sentences(text: str) -> list[str]:
     return [piece.strip() for piece in re.split(r"(?<=[.!?])\s+", text) if piece.strip()]
 
 
+class Words:
+    """Verdicts by shared words."""
+
+    def split(self, text: str) -> list[str]:
+        return sentences(text)
+
+    def supports(self, evidence: str, statement: str) -> bool:
+        return bool(supported(statement, evidence))
+
+    def is_useful(self, passage: str, answer: str) -> bool:
+        return bool(supported(answer, passage))
+
+    def questions(self, text: str) -> tuple[list[str], bool]:
+        return [f"What about {text}?"] * 3, False
+
+
+class Recorded(Words):
+    """Verdicts of a file: the statements of texts, which evidence supports them, useful passages, and questions."""
+
+    def __init__(self, file: str) -> None:
+        self.samples: list[dict[str, Any]] = json.loads(Path(file).read_text(encoding="utf-8"))
+
+    def split(self, text: str) -> list[str]:
+        return next(
+            [statement for statement, _, _ in sample[f"{part}_statements"]]
+            for sample in self.samples
+            for part in ("answer", "reference")
+            if sample[part] == text
+        )
+
+    def supports(self, evidence: str, statement: str) -> bool:
+        """Evidence is the passages, or the other of answer and reference."""
+        return next(
+            other if evidence in (sample["answer"], sample["reference"]) else passages
+            for sample in self.samples
+            for part in ("answer", "reference")
+            for text, passages, other in sample[f"{part}_statements"]
+            if text == statement
+        )
+
+    def is_useful(self, passage: str, answer: str) -> bool:
+        sample = next(sample for sample in self.samples if sample["reference"] == answer)
+        return dict(zip(sample["passages"], sample["useful"], strict=True))[passage]
+
+    def questions(self, text: str) -> tuple[list[str], bool]:
+        sample = next(sample for sample in self.samples if sample["answer"] == text)
+        return sample["questions"], sample["evasive"]
+
+
+JUDGE = Recorded(MODE) if MODE.endswith(".json") else Words()
+turns: dict[str, int] = {}  # how often ragas asked for a question about a text
+
+
+def part(prompt: str, name: str, end: str) -> str:
+    return prompt.partition(f"\n\n{name}:")[2].partition(f"\n\n{end}")[0].strip()
+
+
+def reply_to_ours(prompt: str) -> str | None:
+    """Return the answer to one of our prompts; None if it is another."""
+    if prompt.startswith("How well does the text answer"):
+        relevant = supported(part(prompt, "Question", "Text:"), part(prompt, "Text", "Answer with"))
+        return json.dumps({"grade": "relevant" if relevant else "not"})
+    if prompt.startswith("Split the text into statements"):
+        evidence = part(prompt, "Evidence", "Answer with")
+        statements = JUDGE.split(part(prompt, "Text", "Evidence:"))
+        return json.dumps({"statements": [{"statement": one, "supported": JUDGE.supports(evidence, one)}
+                                          for one in statements]})  # fmt: skip
+    if prompt.startswith("Write three different questions"):
+        questions, evasive = JUDGE.questions(part(prompt, "Text", "Answer with"))
+        return json.dumps({"questions": questions, "evasive": evasive})
+    if prompt.startswith("Does the passage help"):
+        answer = part(prompt, "Answer to the question", "Passage:")
+        return json.dumps({"useful": JUDGE.is_useful(part(prompt, "Passage", "Answer with"), answer)})
+    if prompt.startswith("Write one question"):
+        passage = part(prompt, "Passage", "Answer with")
+        return (
+            "Here it is:\n```json\n" + json.dumps({"question": f"What of {passage[:30]}?", "answer": passage}) + "```"
+        )
+    return None
+
+
 def reply(prompt: str) -> str:
-    """Answer a question from its passages, or fill in the JSON form that ragas requests."""
-    if prompt.endswith("Grade:"):
-        question, text = prompt.partition("Question: ")[2].split("\n\nText: ")
-        return "relevant" if supported(question, text) else "not"
+    """Fill in the JSON form that our prompts or ragas request, or answer a question from its passages."""
+    ours = reply_to_ours(prompt)
+    if ours is not None:
+        return ours
     if "Now perform the same" not in prompt:
         passages, question = prompt.split("\n\nQuestion: ")
         best = max(sentences(passages), key=lambda one: len(words(one) & words(question)))
         return re.sub(r"^\[\d+\] ", "", best)
     given: dict[str, Any] = json.loads(prompt.rpartition("input: ")[2].rpartition("Output:")[0])
     schema = prompt.partition("JSON Schema:\n")[2][:2000]
-    if "passage" in given:
-        return json.dumps({"question": f"What of {given['passage'][:30]}?", "answer": given["passage"]})
     if "noncommittal" in schema:
-        return json.dumps({"question": f"What about {given['response']}?", "noncommittal": 0})
+        questions, evasive = JUDGE.questions(given["response"])
+        turns[given["response"]] = turn = turns.get(given["response"], -1) + 1
+        return json.dumps({"question": questions[turn % 3], "noncommittal": int(evasive)})
     if "attributed" in schema:
-        rows = [{"statement": s, "reason": "words", "attributed": supported(s, given["context"])}
-                for s in sentences(given["answer"])]  # fmt: skip
+        rows = [{"statement": s, "reason": "words", "attributed": int(JUDGE.supports(given["context"], s))}
+                for s in JUDGE.split(given["answer"])]  # fmt: skip
         return json.dumps({"classifications": rows})
     if "claims" in schema:
-        return json.dumps({"claims": sentences(given["response"])})
+        return json.dumps({"claims": JUDGE.split(given["response"])})
     if "statements" in given:
-        rows = [{"statement": s, "reason": "words", "verdict": supported(s, given["context"])}
+        rows = [{"statement": s, "reason": "words", "verdict": int(JUDGE.supports(given["context"], s))}
                 for s in given["statements"]]  # fmt: skip
         return json.dumps({"statements": rows})
     if "statements" in schema:
-        return json.dumps({"statements": sentences(given["answer"])})
-    return json.dumps({"reason": "words", "verdict": supported(given["answer"], given["context"])})
+        return json.dumps({"statements": JUDGE.split(given["answer"])})
+    return json.dumps({"reason": "words", "verdict": int(JUDGE.is_useful(given["context"], given["answer"]))})
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -80,6 +163,8 @@ class Handler(BaseHTTPRequestHandler):
         elif MODE == "busy" or (MODE == "shaky" and prompt not in seen):
             seen.add(prompt)
             self.send({"error": {"message": "too many requests"}}, 429)
+        elif MODE == "plain" and "response_format" in body:
+            self.send({"error": {"message": "response_format is not supported"}}, 400)
         elif MODE == "broken":
             self.send({"hello": "world"}, 200)
         else:

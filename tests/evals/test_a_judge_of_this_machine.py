@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.judges import JUDGED_METRICS, Sample, measure_samples
-from evals.judges.agreement import add_answers, grade_judgments
 from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.judging import add_answers, grade_judgments
 from evals.judges.ragas import extract_schema
+from evals.judges.scores import JUDGED_METRICS, Sample, measure_samples
 from evals.test_set import Judgment
 from tests.conftest import cloned_database
 from workbench import Settings, Workbench
@@ -49,11 +49,8 @@ def test_it_answers_and_grades(judging: tuple[Endpoint, Encoder]) -> None:
     assert len(graded.judgments) == 1 and not graded.reasons
 
 
-def test_the_schema_of_a_prompt_of_ragas_is_read_and_given_an_end() -> None:
+def test_the_schema_of_a_prompt_of_ragas_is_read() -> None:
     schema = {"properties": {"verdicts": {"items": {"type": "string"}, "type": "array"}}, "type": "object"}
     prompt = f"Judge.\nas specified in JSON Schema:\n{json.dumps(schema)}Do not use single quotes."
-    assert extract_schema(prompt) == {
-        "properties": {"verdicts": {"items": {"type": "string", "maxLength": 240}, "type": "array", "maxItems": 8}},
-        "type": "object",
-    }
+    assert extract_schema(prompt) == schema
     assert extract_schema("Judge, and answer with {}.") is None

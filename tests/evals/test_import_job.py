@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.background import make_runners
-from evals.test_sets.import_job import enqueue_import, run_import
+from evals.background import enqueue_import, make_runners, run_import
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY

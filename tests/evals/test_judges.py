@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from evals.experiments import report, runs
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.gateway import index_corpus
-from evals.judges import FREE_METRICS, INVALID_ANSWER_REASON, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
-from evals.judges.agreement import grade_judgments, measure_agreement
-from evals.judges.endpoint import Endpoint, Limits
+from evals.judges import ragas
+from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, Limits
 from evals.judges.generation import SourcePassage, write_questions
-from evals.judges.judging import add_ragas, judge_run
+from evals.judges.judging import add_ragas, grade_judgments, judge_experiment, judge_run, measure_agreement
+from evals.judges.scores import FREE_METRICS, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
 from evals.test_set import Judgment
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
@@ -160,9 +164,9 @@ def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteTestS
     free = judge_run(wb, run)["keyword"]
     assert free["id_context_recall"].values["q1"] == free["text_context_recall"].values["q1"] == 1.0
     judged = add_ragas(run, judge_run(wb, run, endpoint=start_judge("good")))
-    ragas = report.to_json(judged)["strategies"]["keyword"]["ragas"]
-    assert ragas["faithfulness"]["measured"] == 2
-    assert ragas["context_recall"]["mean"] == 0.5
+    figures = report.to_json(judged)["strategies"]["keyword"]["ragas"]
+    assert figures["faithfulness"]["measured"] == 2
+    assert figures["context_recall"]["mean"] == 0.5
     assert "0.5000 (2/0)" in report.render_text(report.make_ragas_table(judged))
 
 
@@ -196,3 +200,94 @@ def test_an_llm_writes_questions_and_what_it_could_not_write_is_counted(start_ju
     ]
     refused = write_questions(start_judge("nonsense"), passages)
     assert (refused.questions, refused.reasons) == ((), {INVALID_ANSWER_REASON: 2})
+
+
+# Our prompts and those of ragas
+
+RECORDED = Path(__file__).parent / "recorded_verdicts.json"
+RECORDED_SAMPLES = [
+    Sample(
+        f"q{number}",
+        row["question"],
+        tuple(row["passages"]),
+        answer=row["answer"],
+        reference_answer=row["reference"],
+    )
+    for number, row in enumerate(json.loads(RECORDED.read_text(encoding="utf-8")))
+]
+
+
+def test_recorded_verdicts_give_the_values_of_ragas(start_judge: StartJudge) -> None:
+    ours, theirs = start_judge(str(RECORDED)), start_judge(str(RECORDED))
+    encoder = HashEncoder()
+    found = measure_samples(RECORDED_SAMPLES, JUDGED_METRICS, encoder=encoder, endpoint=ours)
+    by_ragas = measure_samples(
+        RECORDED_SAMPLES, JUDGED_METRICS, judge=ragas.make_scorer, encoder=encoder, endpoint=theirs
+    )
+    for name in JUDGED_METRICS:
+        rounded = 0.005 if name == "factual_correctness" else 1e-6  # ragas rounds it to two digits
+        for sample in RECORDED_SAMPLES:
+            mine, other = (values[name].values[sample.question_id] for values in (found, by_ragas))
+            assert mine == (other if other is None else pytest.approx(other, abs=rounded)), (name, sample.question_id)
+    assert scores(found, "q3") == {
+        "faithfulness": pytest.approx(2 / 3),
+        "answer_relevancy": pytest.approx(scores(by_ragas, "q3")["answer_relevancy"]),
+        "context_precision": pytest.approx((1 + 2 / 5) / 2),
+        "context_recall": 1.0,
+        "factual_correctness": pytest.approx(2 / 3),  # 2 of 3 statements are right, 1 of 2 is missing: 4 / (4 + 1 + 1)
+    }
+    assert (ours.spent.calls, theirs.spent.calls) == (47, 76)
+
+
+def test_context_metrics_without_an_llm_are_those_of_ragas() -> None:
+    ragas.ragas()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import ragas.metrics as theirs
+        from ragas import SingleTurnSample
+
+        names = ("IDBasedContextPrecision", "IDBasedContextRecall")
+        names += ("NonLLMContextPrecisionWithReference", "NonLLMContextRecall")
+        metrics = {name: getattr(theirs, theirs_name)() for name, theirs_name in zip(FREE_METRICS, names, strict=True)}
+    cut = replace(GOOD, question_id="cut", passages=("Fish.", "Cats purr when they"), documents=("fish", "cats", "ox"))
+    found = measure_samples([GOOD, BAD, cut], FREE_METRICS)
+    for sample in (GOOD, BAD, cut):
+        given = SingleTurnSample(
+            retrieved_contexts=list(sample.passages),
+            reference_contexts=list(sample.reference_passages),
+            retrieved_context_ids=list(sample.documents),
+            reference_context_ids=list(sample.reference_documents),
+        )
+        for name, metric in metrics.items():
+            by_ragas = asyncio.run(metric.single_turn_ascore(given))
+            assert found[name].values[sample.question_id] == pytest.approx(by_ragas), name
+    assert scores(found, "cut") == {
+        "id_context_precision": pytest.approx(1 / 3),
+        "id_context_recall": 1.0,
+        "text_context_precision": 0.5,
+        "text_context_recall": 1.0,
+    }
+
+
+def test_an_endpoint_without_json_schemas_is_asked_without_them(start_judge: StartJudge) -> None:
+    endpoint = start_judge("plain", retries=0)
+    assert measure_samples([GOOD, BAD], ["faithfulness"], endpoint=endpoint)["faithfulness"].mean == 0.5
+
+
+def test_an_experiment_is_judged_again_with_other_prompts(
+    wb: Workbench, beir: WriteTestSet, start_judge: StartJudge
+) -> None:
+    root = beir()
+    experiments = Experiments(wb)
+    made = experiments.create("Judged", experiments.test_sets.add(load_test_set(root)).id, make_cells(["keyword"]))
+    experiments.run(made.id)
+    judge = start_judge("good")
+    judge_experiment(wb, made, judge)
+    calls = judge.spent.calls
+    judge_experiment(wb, made, judge)
+    assert judge.spent.calls == calls
+    judge_experiment(wb, made, judge, judge="ragas")
+    assert judge.spent.calls > calls
+    assert experiments.results(made.id)[0].extra["prompts"] == "ragas"
+    with pytest.raises(InvalidInput, match="Unknown judge 'mine'; use 'built-in' or 'ragas'"):
+        judge_experiment(wb, made, judge, judge="mine")

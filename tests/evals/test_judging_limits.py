@@ -38,9 +38,9 @@ def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTes
     test_set = load_test_set(beir())
     corpus = index_corpus(wb, test_set)
     both = run_strategies(wb, test_set, corpus, ["vector", "keyword"])
-    judge = start_judge("good", calls=40, at_once=1)
+    judge = start_judge("good", calls=24, at_once=1)
     judged = judge_run(wb, both, endpoint=judge)
-    assert judge.spent.calls == 40
+    assert judge.spent.calls == 24
     measured = {name: found["faithfulness"].measured for name, found in judged.items()}
     assert measured["vector"] == measured["keyword"] > 0
     assert "This run's share of the judge's calls is used up" in str(judged["vector"]["answer_relevancy"].reasons)

@@ -15,8 +15,10 @@ from evals.measures.significance import (
     compare_with_best,
     count_questions_needed,
     describe_decision,
+    describe_difference,
     describe_outcome,
     describe_power,
+    explain_difference,
     find_smallest_difference,
     find_winner_name,
     measure_power,
@@ -95,6 +97,13 @@ def test_few_differing_questions_show_nothing_and_the_number_needed_counts_them(
         measure_power("hit@1", values, wanted=0)
     with pytest.raises(InvalidInput, match="needs two strategies"):
         measure_power("hit@1", make_values([1.0] * 5))
+    rng = np.random.default_rng(5)
+    shown = measure_power("ndcg@10", make_values(list(rng.random(50)), list(rng.random(50))))
+    assert describe_power(shown)[0].startswith(f"50 questions can show a difference of {shown.smallest:.3f} nDCG@10")
+    planned = measure_power("hit@1", make_values([1.0, 0.0] * 20, [0.0, 1.0] * 20), comparisons=6)
+    alone = measure_power("hit@1", make_values([1.0, 0.0] * 20, [0.0, 1.0] * 20))
+    assert (alone.comparisons, planned.comparisons) == (1, 6)
+    assert alone.smallest is not None and planned.smallest is not None and alone.smallest < planned.smallest
     equal = measure_power("hit@1", make_values([1.0] * 5, [1.0] * 5), wanted=0.1)
     assert (equal.smallest, equal.needed) == (None, None)
     assert describe_power(equal) == [
@@ -113,10 +122,14 @@ def test_a_difference_is_decided_or_needs_a_number_of_further_questions() -> Non
     needed = ((1.96 + 0.8416) * open_one.deviation / abs(open_one.difference)) ** 2 - 60
     assert open_one.more_questions == pytest.approx(needed, abs=4)
     assert describe_decision(open_one).startswith("not decided: about ")
+    assert explain_difference(open_one) == (
+        f"{describe_difference(open_one).capitalize()}; {describe_decision(open_one)[13:]} would decide it."
+    )
     outcome = describe_outcome("a", [open_one])
     assert outcome.startswith("Not decided: a leads, but b may be as good; b needs about ")
     tie = compare_with_best("ndcg@10", make_values(list(base), list(base)))
     assert describe_outcome("a", tie) == "Not decided: a, b are equal on all 60 questions."
+    assert [explain_difference(one) for one in tie] == ["Tie: equal on all 60 questions."]
     assert [describe_decision(one) for one in tie] == ["tie"] and find_winner_name("a", tie) is None
 
 

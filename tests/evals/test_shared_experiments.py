@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,6 +79,7 @@ def test_two_workers_ask_an_experiment_and_a_killed_one_costs_the_share_it_had_i
         processes = [worker(), worker()]
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert all(process.poll() is None for process in processes)
+            time.sleep(0.05)
         leader = wb.jobs.get(job.id).worker
         assert leader is not None
         [dies] = [process for process in processes if not leader.endswith(f"/{process.pid}")]
@@ -101,10 +103,12 @@ def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_continues_later
         job = enqueue_experiment(wb, experiment.id)
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert all(each.is_alive for each in workers)
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
     assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     while wb.jobs.table.parts.tally(job.id).holders:
         assert all(each.is_alive for each in workers)
+        time.sleep(0.05)
     assert Experiments(wb).get(experiment.id).status == "stopped"
     wb.jobs.resume(job.id)
     done = wb.jobs.wait(job.id, timeout=LONG)

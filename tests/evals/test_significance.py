@@ -97,15 +97,15 @@ def described(values: list[float], *others: list[float]) -> str:
 @pytest.mark.parametrize(
     ("values", "others", "told"),
     [
-        ([-0.5] * 7 + [0.0] * 3, 9, "lost 7 of 7 differing questions, p = .016, but p = .156 after correcting for 10 "
-         "comparisons: too few questions to be sure"),
+        ([-0.5] * 7 + [0.0] * 3, 9, "too few questions to be sure: lost 7 of 7 differing questions, p = .016, but "
+         "p = .156 after correcting for 10 comparisons"),
         ([0.0] * 10, 8, "tie: equal on all 10 questions"),
-        ([-0.5] * 3 + [0.0] * 7, 0, "lost 3 of 3 differing questions, p = .250: too few questions to be sure"),
+        ([-0.5] * 3 + [0.0] * 7, 0, "too few questions to be sure: lost 3 of 3 differing questions, p = .250"),
         ([0.5, -0.5] * 4 + [0.0], 0, "no clear difference: won 4, lost 4 of 8 differing questions, p = 1.000"),
         ([0.5] * 12, 0, "better: won 12 of 12 differing questions, p < .001"),
         ([-0.5] * 12, 1, "worse: lost 12 of 12 differing questions, p < .001, and p < .001 after correcting for 2 "
          "comparisons"),
-        ([0.25], 0, "won 1 of 1 differing question, p = 1.000: too few questions to be sure"),
+        ([0.25], 0, "too few questions to be sure: won 1 of 1 differing question, p = 1.000"),
     ],
 )  # fmt: skip
 def test_a_difference_is_described_by_questions_and_by_both_p_values(

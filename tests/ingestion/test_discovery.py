@@ -92,7 +92,8 @@ def test_a_report_reports_in_one_line_what_was_left_out(wb: Workbench, folder: P
     report = wb.ingest(folder, source="Mixed")
     assert report.added == 4
     assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1}
-    sentence = "2 files skipped (unsupported type): .gif (1), .xyz (1)."
+    sentence = "2 files skipped (unsupported type): .gif (1), .xyz (1). Save .gif as .png."
+    assert report.to_dict()["advice"] == "Save .gif as .png."
     assert report.left_out_sentence == sentence
     assert sentence in report_text(report)
     assert sentence in report_html(report)

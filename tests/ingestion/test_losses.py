@@ -204,6 +204,20 @@ def test_a_stray_cell_at_the_end_of_a_sheet_is_read_at_once() -> None:
     assert "| V-8 | D4 |" in text and text.endswith("stray")
 
 
+def test_headers_and_footers_of_sheets_are_read_once_without_page_numbers() -> None:
+    book = openpyxl.Workbook()
+    for title in ("One", "Two"):
+        sheet = book.create_sheet(title)
+        sheet["A1"] = f"Stock {title}"
+        sheet.oddHeader.left.text, sheet.oddHeader.right.text = '&"Arial,Bold"&14Stock R&&D of the pier', "&D &T"
+        sheet.oddFooter.center.text, sheet.oddFooter.right.text = "Page &P of &N", "Owner: Mia Holm"
+    target = io.BytesIO()
+    book.save(target)
+    document = read_bytes(target.getvalue(), "a.xlsx")
+    texts = ["## One", "Stock One", "Stock R&D of the pier", "Owner: Mia Holm", "## Two", "Stock Two"]
+    assert document.text.split("\n\n") == texts and "left_out" not in document.metadata
+
+
 def test_a_formula_without_a_stored_value_is_shown_and_counted() -> None:
     document = read(edited(make_book(("Crew", "Cost"), ("Day", 4), ("All", "=SUM(B2:B2)"))), "f.xlsx")
     assert "| All | =SUM(B2:B2) |" in document.text
@@ -401,6 +415,20 @@ def test_readings_do_not_divide_words_and_formulas_are_text() -> None:
     assert read(formula, "f.html").text == "a/b = x^2"
 
 
+def test_figures_of_json_are_kept_as_written() -> None:
+    text = '{"price": 1.50, "rate": 1e-7, "id": 12345678901234567890123, "gap": NaN}'
+    expected = ["price: 1.50", "rate: 1e-7", "id: 12345678901234567890123", "gap: NaN"]
+    assert read(text, "a.json").text.split("\n") == expected
+    assert read(text + "\n" + text, "a.jsonl").text.split("\n\n")[0].split("\n") == expected
+
+
+def test_marks_of_notes_and_formulas_of_books_stay_apart() -> None:
+    page = '<p>The tide<a epub:type="noteref" href="#n">1</a> and <math alttext="E=mc^2"><mi>E</mi></math>.</p>'
+    document = read(f"<html><body>{page}<noscript><p>Enable scripts.</p></noscript></body></html>", "a.html")
+    assert document.text == "The tide[1] and $E=mc^2$."
+    assert document.metadata["left_out"] == {"parts for browsers without scripts": 1}
+
+
 def test_a_file_keeps_its_header_aside_footer_and_answers() -> None:
     page = """<html><body><header><p>Abstract: mussels grew by a fifth.</p></header><p>Body.</p>
       <div class="faq"><div>Who sells rope?</div><div class="text" style="display:none">The chandler.</div></div>
@@ -433,6 +461,8 @@ def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:
         ("D:20300305120000Z", "2030-03-05"), ("Tue, 05 Mar 2030 10:00:00 +0000", "2030-03-05"),
         ("March 5th, 2030", "2030-03-05"), ("5. März 2030", "2030-03-05"), ("25/03/2030", "2030-03-25"),
         ("03/25/2030", "2030-03-25"), ("05/03/2030", "None"), ("31.02.2030", "None"), ("v1.2.2030", "None"),
+        ("2030年3月5日", "2030-03-05"), ("2030-W10-2", "2030-03-05"), ("March 2030", "2030-03-01"),
+        ("2030-03", "2030-03-01"), ("2030", "2030-01-01"), ("1234", "None"), ("Meeting 2030", "None"),
     ],
 )  # fmt: skip
 def test_written_dates(written: str, expected: str) -> None:
@@ -443,6 +473,35 @@ def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({"created": "2029-01-01", "pubDate": "05.03.2030"})) == "2030-03-05"
     assert str(document_date({"pubDate": "2030-03-05", "updated": "2031/01/02"})) == "2031-01-02"
     assert str(document_date({"updated": "2031-01-02", "Date": "2028-08-08"})) == "2028-08-08"
+    assert str(document_date({"revision_date": "2030-03-05", "created_on": "2029-01-01"})) == "2030-03-05"
+    assert str(document_date({"date": "5/3/2030", "last_modified_at": "2030-06-07"})) == "2030-06-07"
+    assert str(document_date({"last_update": {"date": "2030-03-05", "author": "Bo"}})) == "2030-03-05"
+    assert str(document_date({"date": {"created": "2030-03-05", "updated": "2031-01-01"}})) == "2031-01-01"
+    assert str(document_date({"date": 1900000000})) == str(document_date({"date": "1900000000000"})) == "2030-03-17"
+    assert str(document_date({"release": "2.0"}, "minutes-2030-03-05.md")) == "2030-03-05"
+    assert str(document_date({"created": "2029-01-01"}, "20300305_minutes.md")) == "2029-01-01"
+    assert document_date({}, "part-12030030512.md") is None and document_date({}, "20301399.md") is None
+
+
+def test_dates_of_pages_and_records_are_read() -> None:
+    page = "<html><head>{}</head><body><p>Kelp grows on the pier.</p>{}</body></html>"
+    linked = '<script type="application/ld+json">{"datePublished": "2030-03-05", "dateModified": "2030-05-06"}</script>'
+    header = '<meta http-equiv="Last-Modified" content="Tue, 05 Mar 2030 10:00:00 GMT">'
+    time = '<time datetime="2030-03-05">5 March</time>'
+    pages = [
+        page.format(linked, ""),
+        page.format(header, ""),
+        page.format("", time),
+        page.format("", time + "<time>1</time>"),
+    ]
+    dates = [str(document_date(read(text, "a.html").metadata)) for text in pages]
+    assert dates == ["2030-05-06", "2030-03-05", "2030-03-05", "2030-03-05"]
+    assert document_date(read(page.format("", time + time.replace("05", "06")), "a.html").metadata) is None
+    assert (
+        str(document_date(read('{"text": "Kelp", "updated": "2030-03-05T10:00:00Z"}', "a.json").metadata))
+        == "2030-03-05"
+    )
+    assert read("---\ntitle: Z\ndate: 0000-00-00\npublished: 2030-03-05\n---\nBody", "z.md").text == "Body"
 
 
 def test_the_report_adds_up_what_was_left_out_of_several_documents() -> None:

@@ -26,9 +26,7 @@ def test_front_matter_becomes_plain_metadata_and_leaves_the_text() -> None:
     assert json.loads(json.dumps(document.metadata))["nested"] == {"when": "2024-05-01T10:00:00"}
 
 
-@pytest.mark.parametrize(
-    "front", ["title: [open", "a: &x [1]\nb: *x", "just words", "date: 2024-13-45", "a: !!python/object:os.x"]
-)
+@pytest.mark.parametrize("front", ["title: [open", "a: &x [1]\nb: *x", "just words", "a: !!python/object:os.x"])
 def test_broken_front_matter_stays_in_the_text(front: str) -> None:
     document = read_bytes(f"---\n{front}\n---\n# Real title\n\nBody.".encode(), "c.md")
     assert front.split("\n")[0] in document.text

@@ -108,3 +108,10 @@ def test_a_member_with_a_wrong_size_is_truncated(monkeypatch: pytest.MonkeyPatch
 def test_names_that_lead_out_of_the_archive_are_left_out() -> None:
     ((name, _),) = unpack_uploads([("up.zip", packed({"../../out.md": b"words", "in.md": b"words"}))]).files
     assert name == "up/in.md"
+
+
+def test_a_packed_file_has_the_date_of_its_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("dated.md", (2030, 3, 5, 1, 2, 4)), "Cranes.")
+        archive.writestr(zipfile.ZipInfo("undated.md"), "Cranes.")
+    assert [str(item.file_date) for item in list_files([tmp_path / "a.zip"]).items] == ["2030-03-05", "None"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def test_a_build_whose_worker_was_killed_continues_without_embedding_again(
         process = worker_process(database_url, test_home)
         while waiting_for_their_turn(database_url) == 0:
             assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         process.wait()
     held = stored(database_url, "small")
@@ -76,6 +78,7 @@ def test_a_stopped_build_keeps_what_it_has_and_can_be_continued(
         job = wb.jobs.enqueue_index_build("small")
         while waiting_for_their_turn(database_url) == 0:
             assert worker.is_alive
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     missing = wb.indexes.count_missing("small")

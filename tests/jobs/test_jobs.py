@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -150,6 +151,7 @@ def test_a_running_job_stops_when_asked_and_continues_later(
         job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
         while waiting_for_their_turn(database_url) == 0:
             assert worker.is_alive
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     before = wb.documents.count()
@@ -168,6 +170,7 @@ def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, database_url: str
         first = wb.start_worker()
         while waiting_for_their_turn(database_url) == 0:
             assert first.is_alive
+            time.sleep(0.05)
         first.stop()
         assert wb.jobs.get(job.id).status == "queued"
     second = wb.start_worker()
@@ -186,6 +189,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
         process = worker_process(database_url, test_home)
         while waiting_for_their_turn(database_url) == 0:
             assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert wb.jobs.get(job.id).status == "running"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,8 +31,9 @@ def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_h
         processes = [worker_process(database_url, test_home) for _ in range(2)]
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert all(process.poll() is None for process in processes)
+            time.sleep(0.05)
         while not (leader := wb.jobs.get(job.id).worker):
-            pass
+            time.sleep(0.05)
         processes.sort(key=lambda process: not leader.endswith(f"/{process.pid}"))
         survivor = one_killed("helper", *processes)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
@@ -52,9 +54,11 @@ def test_helpers_continue_while_the_worker_that_ran_the_job_is_dead(
         leader = worker_process(database_url, test_home)
         while wb.jobs.table.parts.tally(job.id).holders < 1:
             assert leader.poll() is None
+            time.sleep(0.05)
         helper = wb.start_worker(heartbeat=0.2, stalled=1.0)
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert leader.poll() is None
+            time.sleep(0.05)
         leader.kill()
         leader.wait()
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
@@ -74,10 +78,12 @@ def test_all_workers_stop_when_a_shared_job_is_cancelled_and_it_continues_later(
         job = wb.jobs.enqueue_index_build("shared")
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert all(worker.is_alive for worker in workers)
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
         while wb.jobs.table.parts.tally(job.id).holders:
             assert all(worker.is_alive for worker in workers)
+            time.sleep(0.05)
     wb.jobs.resume(job.id)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     assert (done.status, done.result["documents"], wb.indexes.count_missing("shared")) == ("completed", 80, 0)

@@ -39,9 +39,11 @@ def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_co
         first = worker_process(database_url, test_home)
         while hands(wb, job.id) < 1 or len(embedded_log(database_url)) < 2:
             assert first.poll() is None
+            time.sleep(0.05)
         second = worker_process(database_url, test_home)
         while hands(wb, job.id) < 2:
             assert first.poll() is None and second.poll() is None
+            time.sleep(0.05)
         assert embedding_parts(database_url) == PARTS
         assert (wb.documents.count(), passages(database_url, "main")) == (0, set())
         survivor = one_killed(dies, first, second)
@@ -68,9 +70,11 @@ def test_a_document_that_is_stopped_while_another_embeds_for_it_continues_with_w
             job = wb.jobs.enqueue_ingest([folder(LARGE)], source="Many")
             while hands(wb, job.id) < 1:
                 assert worker.is_alive
+                time.sleep(0.05)
             assert jobs.embedding.take(job.id, "slow", None) is not None  # and makes no progress
         while not (message := wb.jobs.get(job.id).message).startswith(f"{passages_of_others(wb, job.id):,} of "):
             assert worker.is_alive
+            time.sleep(0.05)
         assert message.endswith(f" of {jobs.embedding.tally(job.id).passages:,} passages embedded")
         assert 0 < wb.jobs.get(job.id).part < 1
         wb.jobs.cancel(job.id)
@@ -98,6 +102,7 @@ def test_a_document_that_is_stopped_while_it_is_written_is_not_embedded_again(
         tally = wb.jobs.table.embedding.tally
         while not (now := tally(job.id)).passages or now.passages_done < now.passages or now.holders:
             assert worker.is_alive
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     assert (wb.documents.count(), embedding_parts(database_url)) == (0, PARTS)
@@ -118,6 +123,7 @@ def test_helpers_embed_a_large_document_of_a_folder_and_of_an_index_build(
         workers = [wb.start_worker(), wb.start_worker()]
         while hands(wb, job.id) < 2:
             assert all(worker.is_alive for worker in workers)
+            time.sleep(0.05)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     assert (done.status, done.done, done.total) == ("completed", 4, 4)
     assert len({holder for _, holder, _ in embedded_log(database_url)}) == 2
@@ -138,6 +144,7 @@ def test_a_part_that_kills_its_workers_is_given_up_until_the_job_is_resumed(
         worker = wb.start_worker()
         while embedding_parts(database_url) < PARTS:
             assert worker.is_alive
+            time.sleep(0.05)
         worker.stop()
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE embedding_parts SET state = 'waiting', vectors = NULL, texts = '[]', times = 10")

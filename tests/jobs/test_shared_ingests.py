@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,9 +33,11 @@ def test_a_worker_that_is_killed_costs_its_parts_again_and_nothing_else(
         first = worker_process(database_url, test_home)
         while not hold_parts(wb, job.id, 1):
             assert first.poll() is None
+            time.sleep(0.05)
         second = worker_process(database_url, test_home)
         while not hold_parts(wb, job.id, 2):
             assert first.poll() is None and second.poll() is None
+            time.sleep(0.05)
         survivor = one_killed(dies, first, second)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     survivor.terminate()
@@ -58,6 +61,7 @@ def test_the_report_of_a_shared_ingest_is_that_of_all_parts(
         job = wb.jobs.enqueue_ingest([root, root / "nowhere.md"], source="Many")
         while not hold_parts(wb, job.id, 2):
             assert all(worker.is_alive for worker in workers)
+            time.sleep(0.05)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     for worker in workers:
         worker.stop()
@@ -81,6 +85,7 @@ def test_a_helper_that_does_not_see_the_files_leaves_them_to_others(wb: Workbenc
         helper = wb.start_worker()
         while not any("cannot access all of the files" in line.message for line in wb.jobs.log(job.id)):
             assert helper.is_alive
+            time.sleep(0.05)
         helper.stop()
         tally = jobs.parts.tally(job.id)
     assert (tally.waiting, tally.done, tally.given_up) == (1, 0, 0)
@@ -94,6 +99,7 @@ def test_a_job_that_is_stopped_in_the_middle_continues_with_what_is_left(
         job = wb.jobs.enqueue_ingest([folder(MANY)], source="Many")
         while not hold_parts(wb, job.id, 2):
             assert all(worker.is_alive for worker in workers)
+            time.sleep(0.05)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     wb.jobs.resume(job.id)
@@ -123,10 +129,12 @@ def test_a_source_can_be_deleted_while_workers_fill_it(
             deleting = pool.submit(wb.sources.delete, source.id)
             while waiting_for_their_turn(database_url) < 1:
                 assert not deleting.done()
+                time.sleep(0.05)
             job = wb.jobs.enqueue_ingest([folder(MANY)], source=source.id)
             workers = [wb.start_worker(), wb.start_worker()]
             while waiting_for_their_turn(database_url) < 3:  # the deletion is before both writers
                 assert all(worker.is_alive for worker in workers)
+                time.sleep(0.05)
         assert deleting.result(LONG).title == "Many"
     with pytest.raises(NotFound):
         wb.jobs.get(job.id)

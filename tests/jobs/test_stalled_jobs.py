@@ -120,6 +120,7 @@ def test_a_slow_graph_has_a_heartbeat(wb: Workbench, database_url: str, monkeypa
         worker = wb.start_worker()
         while not wb.jobs.get(job.id).message.startswith("building the graph of 1 passages"):
             assert not wb.jobs.get(job.id).is_finished
+            time.sleep(0.01)
         grow_old(database_url, 300)
         time.sleep(1)
         assert wb.jobs.get(job.id).stalled is None
@@ -137,6 +138,7 @@ def test_a_job_that_no_worker_takes_reports_it(wb: Workbench, database_url: str)
     worker = start_worker(wb.jobs.table, wb.jobs.queue, {"crawl": lambda _: Outcome({}, "")})
     while "no worker is running" in (wb.jobs.get(job.id).stalled or ""):  # it has not reported to the queue yet
         assert worker.is_alive
+        time.sleep(0.05)
     assert "no running worker takes it" in (wb.jobs.get(job.id).stalled or "")
     worker.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_builds_folders_and_a_resumed_job_all_end_on_a_database_with_statistics(
     stopped = wb.jobs.enqueue_index_build(names[1])
     while not wb.jobs.parts(stopped.id).holders:
         assert all(worker.poll() is None for worker in workers)
+        time.sleep(0.05)
     wb.jobs.cancel(stopped.id)
     assert wb.jobs.wait(stopped.id, timeout=LONG).status == "cancelled"
     analyse(database_url)

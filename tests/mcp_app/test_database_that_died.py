@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_health_reports_that_the_database_died_and_the_next_call_starts_it_again
         assert server is not None
         os.kill(server, number)
         while postmaster(shared_home) is not None:
-            pass
+            time.sleep(0.05)
         down = httpx.get(f"{base}/health", timeout=LONG)
         assert (down.status_code, down.json()["database"], down.json()["ready"]) == (503, "down", False)
         listed = called(base, "manage_document", action="list")

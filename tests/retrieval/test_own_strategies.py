@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import pandas as pd
 import pytest
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -95,6 +100,45 @@ def test_a_langchain_retriever_is_compared_with_the_built_in_ones(animals: Workb
     assert set(compared.agreement["jaccard"]) == {"keyword|langchain"}
 
 
+def by_keyword_only(*, question: str, k: int) -> list[object]:
+    return [("", TEXTS["owls.md"], 1.0)] * (question == "who hunts in the dark?" and k == 3)
+
+
+def by_name_of_limit(query: str, index: str = "main", top_k: int = 10) -> list[object]:
+    return [("", TEXTS["owls.md"], 1.0)] * ((index, top_k) == ("main", 3))
+
+
+def positional(query: str, k: int, /) -> list[object]:
+    return [("", TEXTS["owls.md"], 1.0)] * (k == 3)
+
+
+async def one_by_one(query: str, limit: int) -> AsyncIterator[object]:
+    yield {"id": uuid.uuid4(), "text": TEXTS["owls.md"], "score": np.float32(0.5)}
+
+
+@pytest.mark.parametrize(
+    "retriever",
+    [
+        lambda question, limit: [(17, TEXTS["owls.md"], Decimal("0.5"))],
+        lambda question, limit: [(np.int64(17), TEXTS["owls.md"], np.float32(0.5))],
+        lambda question, limit: [(uuid.uuid4(), TEXTS["owls.md"])],
+        lambda question, limit: [(TEXTS["owls.md"], np.float32(0.5))],
+        lambda question, limit: [TEXTS["owls.md"]],
+        lambda question, limit: pd.DataFrame({"id": [3], "text": [TEXTS["owls.md"]], "score": [0.5]}),
+        RunnableLambda(lambda question: {"context": [Document(page_content=TEXTS["owls.md"])], "answer": "Owls."}),
+        by_keyword_only,
+        by_name_of_limit,
+        positional,
+        one_by_one,
+    ],
+)
+def test_hits_of_databases_and_libraries_are_read_in_their_own_types(animals: Workbench, retriever: Any) -> None:
+    animals.strategies.add("typed", retriever)
+    result = animals.search("who hunts in the dark?", "typed", 3)
+    assert [hit.document_title for hit in result] == ["Owls"]
+    assert retriever_notes(result) == ["retriever: it returned 1 hit, fewer than the 3 requested"]
+
+
 def test_a_query_engine_of_the_workbench_gives_what_its_strategy_gives(animals: Workbench) -> None:
     animals.strategies.add("engine", animals.query_engine("hybrid", 3))
     expected = [(hit.passage_id, round(hit.score, 6)) for hit in animals.search("dance of bees", "hybrid", 3)]
@@ -156,7 +200,7 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
     animals.strategies.add("fails", fail)
     animals.strategies.add("sleeps", sleep, seconds=0.2)
     animals.strategies.add("nothing", lambda question, limit: None)
-    animals.strategies.add("odd", lambda question, limit: [("", owls, 1.0), ("", bees, 2.0), ("", owls, 0.5), 7])
+    animals.strategies.add("odd", lambda question, limit: [("", owls, 1.0), ("", bees, 2.0), ("", owls, 0.5), 7.5])
     began = time.perf_counter()
     compared = animals.compare("owls", ["fails", "sleeps", "nothing", "odd", "keyword"], 2).strategies
     assert time.perf_counter() - began < 2.5
@@ -167,7 +211,7 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
     assert [hit.score for hit in compared["odd"]] == [1.0, 0.5]
     assert set(compared["odd"].degraded) == {
         "retriever: its scores do not decrease with rank, so its order is kept and passages are scored by rank",
-        "retriever: 1 hit could not be read (the first: it is an int)",
+        "retriever: 1 hit could not be read (the first: it is a float)",
         "retriever: it returned 4 hits instead of the 2 requested",
         "retriever: 1 hit left out: already listed",
     }

@@ -119,6 +119,7 @@ def test_what_was_written_before_an_index_was_found_complete_and_committed_after
     deadline = time.monotonic() + 20
     while not filled.search("plum", index="other").degraded:
         assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert "other lacks 1 document;" in filled.search("plum", index="other").degraded[0]
 
 

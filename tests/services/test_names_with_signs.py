@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from workbench import Scope, Workbench
+from workbench.text import find_names, normalise
 
 TEXTS = {
     "old.md": "Release 2.3.1 of the pump software, with 1 new valve, 3 fixes. Version 3.2.1 follows 2.3.1.",
@@ -22,10 +23,40 @@ TEXTS = {
     "emoji.md": "The crew marks a good catch with 🐟 in the log.",
     "ligature.md": "The \ufb01sh o\ufb03ce opens at nine.",
     "wide.md": "Pier ＡＢＣ１２３ is closed.",
+    "net.md": "The quay's net is 10.8.0.0/24.",
+    "net2.md": "The quay's net is 10.8.0.0/16, with 24 hosts.",
+    "path.md": "Edit /etc/quay/hosts.allow.",
+    "path2.md": "Allow hosts of quay etc; edit hosts, etc.",
+    "mail.md": "Write to mia.holm@quay.example.",
+    "mail2.md": "Write to holm.mia@quay.example, holm mia.",
+    "uuid.md": "Ticket 3f2b8c1e-77aa-4d1b-9e0f-5c6d7e8f9a0b.",
+    "uuid2.md": "Ticket 5c6d7e8f9a0b-77aa-4d1b-9e0f-3f2b8c1e.",
+    "mac.md": "Scanner 00:1B:44:11:3A:B7.",
+    "mac2.md": "Scanner 11:3A:B7:00:1B:44.",
+    "part.md": "Take part AB/2210/7.",
+    "part2.md": "Take part 7/2210/AB.",
+    "node.md": "A daemon in node.js.",
+    "node2.md": "The js node: node daemon, js.",
+    "chip.md": "Builds for x86-64.",
+    "chip2.md": "Builds for 64 x86.",
+    "learn.md": "Fits with scikit-learn.",
+    "learn2.md": "Learn; scikit fits.",
+    "phone.md": "A bill of AT&T.",
+    "issue.md": "Mends #4711.",
+    "issue2.md": "4711 pumps, 4711.",
+    "section.md": "Rule 4.12 of the quay.",
+    "section2.md": "Rule 12.4 of the quay.",
+    "flag.md": "Ships of 🇸🇪 berth here.",
+    "flag2.md": "Ships of 🇸🇳 berth there, 🇪🇪 too.",
 }
 ASKED = {
     "1.3.2": "new.md", "release 2.3.1": "old.md", "C++": "plus.md", "C#": "sharp.md", ".NET": "sharp.md",
     "PPR-9087": "joined.md", "PPR9088": "dashed.md", "10.0.0.12": "host.md", "🐟": "emoji.md",
+    "10.8.0.0/24": "net.md", "10.8.0.0": "net.md", "/etc/quay/hosts.allow": "path.md", "hosts.allow": "path.md",
+    "mia.holm@quay.example": "mail.md",
+    "3f2b8c1e-77aa-4d1b-9e0f-5c6d7e8f9a0b": "uuid.md", "00:1b:44:11:3a:b7": "mac.md",
+    "AB/2210/7": "part.md", "node.js": "node.md", "x86_64": "chip.md", "scikit-learn": "learn.md", "AT&T": "phone.md",
+    "#4711": "issue.md", "4.12": "section.md", "🇸🇪": "flag.md",
     "fish office": "ligature.md", "ABC123": "wide.md", "ﬁsh": "ligature.md", "bil\u00adge": "joined.md",
 }  # fmt: skip
 
@@ -54,10 +85,22 @@ def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:
     assert named.search("C++", "keyword", limit=1)[0].path == "plus.md"
 
 
-def test_numbers_with_groups_and_sentences_are_no_names(named: Workbench) -> None:
+def test_grouped_numbers_are_words_and_names_add_no_length(named: Workbench) -> None:
     text = "It has 1.204.331 parts. See end.Next and 3.14, or 2031-02-03; ACME™ made 10⁶ of them."
+    query = "SELECT tsvector_to_array(t) AS terms, workbench_length(t) AS length FROM workbench_terms('simple', %s) t"
     with psycopg.connect(named.corpus.database.url) as connection:
-        row = connection.execute("SELECT tsvector_to_array(workbench_terms('simple', %s))", (text,)).fetchone()
+        row = connection.execute(query, (text,)).fetchone()
     assert row is not None
-    assert {"1204331", "acme", "tm", "10", "6", "next"} <= set(row[0])
-    assert not [term for term in row[0] if not term.isalnum()]
+    words = {"1204331", "acme", "tm", "10", "6", "next", "end", "3", "14", "2031", "02", "03"}
+    assert words <= set(row[0])
+    assert {term for term in row[0] if not term.isalnum()} == {"end.next", "3.14"}
+    assert {"20310203"} == {term for term in row[0] if term.startswith("20310")}
+    assert row[1] == 21
+
+
+def test_both_languages_find_the_same_names(named: Workbench) -> None:
+    texts = [*TEXTS.values(), *ASKED, "C#/F#, package-1.3.2.tar.gz, https://quay.example/a_b?c=1#d, 1.204, 9:30, A+"]
+    with psycopg.connect(named.corpus.database.url) as connection:
+        for text in map(normalise, texts):
+            rows = connection.execute("SELECT name FROM workbench_names(%s)", (text,)).fetchall()
+            assert {row[0] for row in rows} == {name for name, _, _ in find_names(text)}

@@ -446,6 +446,7 @@ def test_a_statement_of_a_killed_process_ends(made_home: Path) -> None:
 
         while not sleepers():
             assert client.poll() is None
+            time.sleep(0.05)
         client.kill()
         client.wait()
         deadline = time.monotonic() + LONG

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -156,6 +157,7 @@ def test_a_job_is_shared_by_workers_one_is_killed_and_it_is_stopped_and_continue
         workers = [worker_process(pooled_url, test_home) for _ in range(2)]
         while pooled.jobs.table.parts.tally(job.id).holders < 2:
             assert all(worker.poll() is None for worker in workers)
+            time.sleep(0.05)
         with wb.jobs.table.hold(job.id) as ours:
             assert not ours  # the worker that leads holds it, through the pooler
         workers[0].kill()

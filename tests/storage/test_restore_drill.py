@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,7 @@ def busy(home: Path, url: str, original: Workbench, root: Path) -> Generator[str
         with one_part_written(url, "main"):
             while not (original.jobs.table.parts.tally(job.id).done and waiting_for_their_turn(url)):
                 assert worker.is_alive
+                time.sleep(0.05)
             yield job.id
     assert original.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     worker.stop()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -79,6 +80,7 @@ def test_a_killed_ingest_leaves_whole_documents_and_the_next_one_finishes(
     running = ingesting(papers, environment)
     while wb.documents.count() == 0:
         assert running.poll() is None
+        time.sleep(0.01)
     running.kill()
     running.communicate()
     stored = wb.documents.count()

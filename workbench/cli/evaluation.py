@@ -1,4 +1,4 @@
-"""``workbench eval``, ``apply``, ``check`` and ``learn``: measure strategies, and train a ranker."""
+"""The commands on measuring: ``eval``, ``experiments``, ``judgments``, ``apply``, ``check`` and ``learn``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import add_scope, read_scope
+from workbench.cli.options import Subcommands, add_repeated, add_scope, read_scope
 from workbench.cli.output import Output, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
-from workbench.errors import Conflict
+from workbench.errors import Conflict, InvalidInput
 from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evals.evaluation import TestSets
     from evals.learning.learn import CurvePoint
     from evals.learning.training import TrainingResult
+    from workbench.workbench import Workbench
 
 # workbench eval
 
@@ -42,6 +44,87 @@ def run_eval(arguments: argparse.Namespace, out: Output) -> int:
     if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
         Output(as_json=True).show(payload, lambda console: None)
     return code
+
+
+# workbench experiments
+
+
+def declare_experiments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommands."""
+    verbs = Subcommands(parser)
+    listed = verbs.add("list", "List experiments, newest first.", _list_experiments)
+    listed.add_argument("--test-set", metavar="NAME", help="only those on this test set")
+    listed.add_argument("--tag", metavar="TAG", help="only those with this tag")
+    show = verbs.add("show", "Show the leaderboard of an experiment, by its saved view.", _show_experiment, "id")
+    note = verbs.add("note", "Set the note and tags of an experiment, or of one of its runs.", _annotate, "id")
+    note.add_argument("--run", metavar="LABEL", help="of this run, as labelled by show (default: the experiment)")
+    note.add_argument("--note", metavar="TEXT", help="the note; an empty text removes it")
+    note.add_argument("--tags", metavar="A,B", help="the tags, replacing others; an empty text removes them")
+    view = verbs.add("view", "Save what an experiment shows when it is opened.", _save_view, "id")
+    add_repeated(view, "--run", "LABEL", "runs A and B (default: the best two)")
+    for parser in (show, view):
+        parser.add_argument("--metric", default="", metavar="M", help="metric of the leaderboard")
+        parser.add_argument("--tag", default="", metavar="TAG", help="only the runs with this tag")
+
+
+def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    experiments = Experiments(wb)
+    found = [one for one in experiments.list(arguments.test_set) if not arguments.tag or arguments.tag in one.tags]
+    winners = experiments.winners(found)
+    value = [one.to_dict() | {"winner": winners.get(one.id)} for one in found]
+    rows = [
+        (one.id, one.title, one.test_set_title, one.over, winners[one.id].label if one.id in winners else "",
+         f"{winners[one.id].score:.4f}" if one.id in winners else "", one.status, ", ".join(one.tags), one.note)
+        for one in found
+    ]  # fmt: skip
+    columns = ("Id", "Title", "Test set", "Scope", "Best", "Score", "Status", "Tags", "Note")
+    return out.table({"experiments": value}, columns, rows, "No experiments.")
+
+
+def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments, explain_difference, make_leaderboard, metric_title
+
+    experiment = Experiments(wb).get(arguments.id)
+    metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
+    tag = arguments.tag or experiment.view.tag
+    lines = [
+        one for one in make_leaderboard(Experiments(wb).results(experiment.id), metric) if not tag or tag in one.tags
+    ]
+    value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
+    rows = [
+        (one.rank or one.status, one.label, one.metrics.get(metric, ""),
+         "" if one.unjudged is None else f"{one.unjudged:.0%}",
+         explain_difference(one.against_best) if one.against_best else "", ", ".join(one.tags), one.note)
+        for one in lines
+    ]  # fmt: skip
+    columns = ("#", "Run", metric_title(metric), "Unjudged", "Compared with the best", "Tags", "Note")
+    out.table(value, columns, rows, "No runs.")
+    ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
+    out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))
+    return 0
+
+
+def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    if arguments.note is None and arguments.tags is None:
+        raise InvalidInput("Nothing to set; use --note or --tags.")
+    tags = None if arguments.tags is None else arguments.tags.split(",")
+    Experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
+    return out.sentence(Experiments(wb).get(arguments.id), "Saved.")
+
+
+def _save_view(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    Experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
+    return out.sentence(Experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
 
 
 # workbench apply and check
@@ -107,6 +190,130 @@ def run_check(arguments: argparse.Namespace, out: Output) -> int:
         out.message(note)
     out.message(report.summary)
     return 0 if report.is_passed else FAILURE
+
+
+# workbench judgments
+
+FORMATS = ("csv", "qrels", "beir")
+
+
+def declare_judgments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's subcommands."""
+    verbs = Subcommands(parser)
+    verbs.add("agreement", "How far the raters of a test set agree", _show_agreement, "test_set")
+    verbs.add("disagreements", "List the different grades that are not settled", _list_disagreements, "test_set")
+    settle = verbs.add("settle", "Settle disagreements: all as one rater, or one by a grade", _settle, "test_set")
+    settle.add_argument("--rater", metavar="NAME", help="settle all disagreements with the grades of this rater")
+    settle.add_argument("--question", metavar="ID", help="settle one disagreement, in the answer to this question")
+    settle.add_argument("--document", metavar="ID", help="the document of that disagreement")
+    settle.add_argument("--grade", metavar="G", help="the grade that counts")
+    settle.add_argument("--reason", metavar="TEXT", default="", help="why")
+    rate = verbs.add("rate", "Let the LLM judge what people have judged, as another rater", _rate, "test_set")
+    rate.add_argument("--limit", type=int, default=200, metavar="N", help="maximum number of judgments (%(default)s)")
+    rate.add_argument("--rounds", type=int, default=1, metavar="N", help="2 also shows how consistent it is")
+    scale = verbs.add("scale", "Set the number of grades of a test set, two to five", _set_scale, "test_set")
+    scale.add_argument("grades", type=int, metavar="N", help="number of grades")
+    read = verbs.add("import", "Read judgments from a CSV or a qrels file", _import, "test_set", "file")
+    read.add_argument("--rater", metavar="NAME", default="", help="who judged, if several people do")
+    write = verbs.add("export", "Write judgments to a file, or to a folder in BEIR format", _export, "test_set", "file")
+    write.add_argument("--format", choices=FORMATS, default="csv", help="csv (all raters), qrels (TREC) or beir")
+    write.add_argument("--rater", metavar="NAME", default="", help="only the judgments of this rater")
+
+
+def _open_test_sets(wb: Workbench) -> TestSets:
+    check_extra("eval")
+    from evals.evaluation import TestSets
+
+    return TestSets(wb)
+
+
+def _show_agreement(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = _open_test_sets(wb).agreement(arguments.test_set)
+
+    def show(console: Console) -> None:
+        kinds = {one.rater: "LLM" if one.is_llm else "person" for one in found.raters}
+        raters = [
+            (one.rater, kinds[one.rater], one.judgments, f"{one.base_rate:.2f}", _format_figure(one.consistency))
+            for one in found.raters
+        ]
+        print_table(console, ("Rater", "Kind", "Judgments", "Relevant", "Consistent"), raters, "No named rater.")
+        pairs = [
+            (f"{one.a}, {one.b}", one.scale, one.places, f"{one.agreement:.2f}", _format_figure(one.kappa),
+             _format_figure(one.weighted_kappa))
+            for one in found.pairs
+        ]  # fmt: skip
+        print_table(console, ("Raters", "Scale", "Places", "Equal", "Kappa", "Weighted"), pairs, "")
+        scales = [
+            (one.scale, one.places, _format_figure(one.alpha), _format_figure(one.nominal_alpha))
+            for one in found.scales
+        ]
+        print_table(console, ("Scale", "Places", "Alpha", "Nominal alpha"), scales, "")
+
+    out.show(found, show)
+    out.message(found.describe())
+    return 0
+
+
+def _format_figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _list_disagreements(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = _open_test_sets(wb).disagreements(arguments.test_set)
+    rows = [
+        (one.question_id, one.document, "" if one.start is None else f"{one.start}-{one.end}",
+         ", ".join(f"{name} {grade}" for name, grade in one.grades.items()))
+        for one in found
+    ]  # fmt: skip
+    return out.table(found, ("Question", "Document", "Span", "Grades"), rows, "All grades agree or are settled.")
+
+
+def _settle(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    one = (arguments.question, arguments.document, arguments.grade)
+    if (arguments.rater is None) == (None in one):
+        raise InvalidInput("Give either --rater, or all of --question, --document and --grade.")
+    if arguments.rater is not None:
+        settled = _open_test_sets(wb).settle(arguments.test_set, arguments.rater)
+    else:
+        settled = _open_test_sets(wb).settle_one(arguments.test_set, *one, reason=arguments.reason)
+    remaining = len(_open_test_sets(wb).disagreements(arguments.test_set))
+    text = f"Disagreements settled: {settled:,}. To settle: {remaining:,}."
+    return out.sentence({"settled": settled, "remaining": remaining}, text)
+
+
+def _rate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    with out.progress("Rate") as show, cancel_on_sigint(out) as should_stop:
+        rated = _open_test_sets(wb).rate_by_llm(
+            arguments.test_set, limit=arguments.limit, rounds=arguments.rounds, on_progress=show,
+            should_stop=should_stop,
+        )  # fmt: skip
+    for reason, count in rated.reasons.items():
+        out.message(f"Judgments missing: {count:,}. {reason}")
+    out.remark(f"{rated.left_out:,} beyond --limit were left out." if rated.left_out else "")
+    out.sentence(rated, f"Judgments stored by {rated.rater!r}: {rated.judged:,}.")
+    return 0 if rated.judged else FAILURE
+
+
+def _set_scale(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    info = _open_test_sets(wb).update(arguments.test_set, grades=arguments.grades)
+    names = [f"{value} {name}" for value, name in enumerate(_open_test_sets(wb).load(info.id).scale)]
+    return out.sentence(info, f"The grades of {info.title!r} are {', '.join(names)}.")
+
+
+def _import(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    report = _open_test_sets(wb).import_judgments(arguments.test_set, arguments.file, rater=arguments.rater)
+    for problem in report.problems:
+        out.message(f"Left out: {problem}")
+    out.sentence(report, f"Judgments read: {report.judgments:,}. New questions: {report.questions:,}.")
+    return 0 if report.judgments or report.questions else FAILURE
+
+
+def _export(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    written = _open_test_sets(wb).export(
+        arguments.test_set, arguments.file, format=arguments.format, rater=arguments.rater
+    )
+    value = {"file": arguments.file, "format": arguments.format, "judgments": written}
+    return out.sentence(value, f"Judgments written to {arguments.file}: {written:,}.")
 
 
 # workbench learn

@@ -54,6 +54,7 @@ class ZipMember:
     name: str  # its path in the archive
     size: int  # its size in bytes according to the archive
     load: Callable[[], bytes]  # returns its contents
+    date: date | None = None  # day of its last change according to the archive
 
 
 def is_zip(name: str) -> bool:
@@ -73,7 +74,7 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableDocument(f"It is damaged or not a zip archive ({error}). Zip the files again.") from error
     members = [
-        ZipMember(info.filename, info.file_size, partial(_read_member, archive, info))
+        ZipMember(info.filename, info.file_size, partial(_read_member, archive, info), _member_date(info))
         for info in infos
         if is_wanted(info.filename)
     ]
@@ -132,6 +133,14 @@ def _read_member(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
     if len(data) > MAX_BYTES:
         raise UnreadableDocument(f"{info.filename} is larger than the limit of {size_text(MAX_BYTES)}.")
     return data
+
+
+def _member_date(info: zipfile.ZipInfo) -> date | None:
+    """Return the day of a file's last change; None for 1980-01-01, which archives without dates have."""
+    try:
+        return date(*info.date_time[:3]) if info.date_time[:3] > (1980, 1, 1) else None
+    except ValueError:
+        return None
 
 
 def _is_hidden(name: str) -> bool:
@@ -277,7 +286,15 @@ def _list_zip_files(path: Path) -> PathContents:
         empty = IngestFailure(readable_path(str(path)), "It contains no file in a supported format.")
         return PathContents([], [empty], {})
     items = [
-        IngestItem(key, Path(key).name, member.load, path=key, keep_file=keeps_original(key), size=member.size)
+        IngestItem(
+            key,
+            Path(key).name,
+            member.load,
+            path=key,
+            keep_file=keeps_original(key),
+            size=member.size,
+            file_date=member.date,
+        )
         for key, member in ((readable_path(name_below(path.name, member.name)), member) for member in members)
     ]
     return PathContents(items, [], dict(Counter(Path(name).suffix.lower() for name in others)))

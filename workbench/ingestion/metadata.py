@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
+from typing import cast
 
 from workbench.types import JsonValue, format_left_out
 
@@ -143,21 +144,28 @@ def _cut_text(text: str, budget: int) -> str:
 # --- Date of a document ---
 
 
-# Metadata with a date by order of trust, in lower case without separators.
+# Metadata with a date by order of trust, in lower case without separators and endings such as "At" and "Date".
 DATE_KEYS = (
     "date",
-    "lastupdated", "updated", "updateddate", "updatedat", "datemodified", "modifieddate", "articlemodifiedtime",
-    "dctermsmodified", "lastmod", "lastmodified", "modified",
-    "published", "pubdate", "publishdate", "publisheddate", "publishedat", "datepublished", "publicationdate",
-    "articlepublishedtime", "dcdate", "dctermsissued", "dctermsdate", "issued",
-    "created", "createdat", "createddate", "datecreated", "creationdate", "dctermscreated",
+    "lastupdated", "lastupdate", "updated", "update", "dctermsmodified", "articlemodified", "lastmod", "lastmodified",
+    "modified", "revised", "revision", "lastrevised", "lastreviewed", "reviewed", "edited", "lastedited", "changed",
+    "published", "pub", "publish", "publication", "posted", "post", "released", "release", "articlepublished", "dc",
+    "dcterms", "dctermsissued", "issued",
+    "created", "creation", "dctermscreated", "written",
+    "time",
 )  # fmt: skip
+DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^date(?=.)")
 YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
 DAY_MONTH = re.compile(
     r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)? (?:de |of )?([^\W\d_]{3,10})\.?,? (?:de )?(\d{4})\b"
 )
 MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?年 ?(\d{1,2})(?: ?月(?: ?(\d{1,2}) ?日)?)?)?")
+MONTH_YEAR = re.compile(r"([^\W\d_]{3,10})\.? (\d{4})")
+ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
+EPOCH_DIGITS = (9, 10, 13)  # of seconds or milliseconds since 1970; fewer could be a year or a day
+NAME_DATE = re.compile(r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))(?![0-9])")
 MONTHS = (  # first letters in English, German, French, Spanish
     ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz"), ("apr", "avr", "abr"), ("may", "mai"),
     ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"), ("nov",),
@@ -165,20 +173,51 @@ MONTHS = (  # first letters in English, German, French, Spanish
 )  # fmt: skip
 
 
-def document_date(metadata: Mapping[str, object]) -> date | None:
-    """Return the date in a document's metadata, or None if there is none that can be parsed."""
+def document_date(metadata: Mapping[str, object], name: str = "") -> date | None:
+    """Return the date in a document's metadata, or else in its file name; None if there is none that can be parsed."""
     values: dict[str, object] = {}
     for key, value in metadata.items():
-        values.setdefault(re.sub(r"[\W_]", "", key.lower()), value)
-    dates = (parse_written_date(value) for key in DATE_KEYS if isinstance(value := values.get(key), str))
-    return next((each for each in dates if each is not None), None)
+        entries = value.items() if isinstance(value, Mapping) else ()
+        values.setdefault(_fold_key(key), value)
+        if _fold_key(key) in DATE_KEYS:  # a mapping, such as last_update: {date: 2030-03-05}
+            for inner, own in cast("Iterable[tuple[object, object]]", entries):
+                folded = _fold_key(str(inner))
+                values.setdefault(_fold_key(key) if folded == "date" else folded, own)
+                values[_fold_key(key)] = own if folded == "date" else values[_fold_key(key)]
+    dates = (_parse_date_value(values[key]) for key in DATE_KEYS if key in values)
+    found = next((each for each in dates if each is not None), None)
+    dated = NAME_DATE.search(name) if found is None else None
+    return parse_written_date(re.sub(r"[-_.]", "", dated[0])) if dated else found
+
+
+def find_dates(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the entries whose key is that of a date and whose value is one."""
+    return {key: each for key, each in values.items() if _fold_key(key) in DATE_KEYS and _parse_date_value(each)}
+
+
+def _fold_key(key: str) -> str:
+    folded = re.sub(r"[\W_]", "", key.lower())
+    while folded not in DATE_KEYS and (shorter := DATE_ENDING.sub("", folded)) != folded:
+        folded = shorter
+    return folded
+
+
+def _parse_date_value(value: object) -> date | None:
+    """Return the date of a value in metadata: a text, or the seconds or milliseconds since 1970."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    if text.isdecimal() and len(text) in EPOCH_DIGITS:
+        seconds = int(text) // (1000 if len(text) == max(EPOCH_DIGITS) else 1)
+        return datetime.fromtimestamp(seconds, UTC).date()
+    return parse_written_date(text)
 
 
 def parse_written_date(text: str) -> date | None:
-    """Return the date at the start of a text, or None.
+    """Return the date at the start of a text, or None. A month or a year alone is its first day.
 
-    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of
-    the numbers is not a month, because countries differ.
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030 or 2030年3月5日. 05/03/2030 is only a date
+    if one of the numbers is not a month, because countries differ.
     """
     text = " ".join(text.split())
     if match := YEAR_FIRST.match(text):
@@ -193,8 +232,12 @@ def parse_written_date(text: str) -> date | None:
         day, month, year = match[1], _month_number(match[2]), match[3]
     elif match := MONTH_DAY.match(text):
         month, day, year = _month_number(match[1]), match[2], match[3]
+    elif match := YEAR_MONTH.fullmatch(text):
+        year, month, day = match[1], match[2] or match[3] or 1, match[4] or 1
+    elif match := MONTH_YEAR.fullmatch(text):
+        year, month, day = match[2], _month_number(match[1]), 1
     else:
-        return None
+        return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else None
     try:
         return date(int(year), int(month), int(day))
     except ValueError:

@@ -245,7 +245,7 @@ class Pipeline:
             metadata=raw.metadata,
             pages=raw.pages,
             scans=raw.scans,
-            document_date=document_date(raw.metadata) or item.file_date,
+            document_date=document_date(raw.metadata, item.name if item.url is None else "") or item.file_date,
             file=(item.name, original_type(item.name) or DEFAULT_MEDIA_TYPE, data) if item.keep_file else None,
         )
 

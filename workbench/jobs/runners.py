@@ -17,6 +17,7 @@ from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.incoming import IngestItem, keeps_original, list_files
 from workbench.ingestion.progress import ItemEvent
+from workbench.ingestion.readers.formats import suggest_remedies
 from workbench.ingestion.sharing import SharedItems, divide_items
 from workbench.jobs.sharing import (
     Assignment,
@@ -179,7 +180,8 @@ def run_ingest(
         report = ingest.store_alone() if parts is not None and len(parts) < 2 else ingest.store_parts(parts)
     names = as_texts(assignment.job.parameters.get("left_out"))
     left_out = Counter(PurePosixPath(name).suffix.lower() for name in names) + Counter(files.left_out)
-    return _outcome(jobs, assignment, files, replace(report, left_out=dict(left_out.most_common())))
+    report = replace(report, left_out=dict(left_out.most_common()), advice=suggest_remedies(left_out))
+    return _outcome(jobs, assignment, files, report)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from workbench.retrieval.bm25 import term_idf
 from workbench.retrieval.query import Words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import fetch_word_terms
-from workbench.text import NAME, fold_name, fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
+from workbench.text import find_names, fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
 from workbench.types import Span
 
 # Coverage of a question's words by a text
@@ -171,7 +171,7 @@ def _find_spans(
 ) -> list[Span]:
     spans = [match.span() for match in iter_spaced_words(text.text) if (match.group(), text.language) in marked]
     spans += gram_spans(text.text, pairs)
-    spans += [name.span() for name in NAME.finditer(text.text) if fold_name(name.group()) in terms]
+    spans += [(start, end) for name, start, end in find_names(text.text) if name in terms]
     return _merge_spans(sorted(set(spans)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import parse_assignments
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters
 from workbench.types import ParameterValue, ResolvedScope, Scope, Value
 
 # How to search, besides the question
@@ -66,19 +66,6 @@ def _has(strategy: str, parameter: str) -> bool:
 
 
 # Strategy names with an index
-
-
-def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
-    """Split "strategy" or "strategy@index" into strategy and index. Raises InvalidInput if two indexes are named."""
-    if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
-        raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {list_choices(STRATEGIES, 20)}.")
-    name, at, own = strategy.partition("@")
-    strategy_named(name)
-    if at and index is not None and own != index:
-        raise InvalidInput(f"{strategy!r} names the index {own!r}, but {index!r} was given too; use one of them.")
-    if at and not own:
-        raise InvalidInput(f"{strategy!r} names no index; use {name}@INDEX.")
-    return name, own if at else index
 
 
 def combine_with_indexes(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:

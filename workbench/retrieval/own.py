@@ -16,11 +16,12 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
 OWN_NOTE = "retriever: "  # starts each note about a foreign retriever
-FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
 UNMATCHED_PREFIX = "own_"  # starts the ids of such hits
 MAX_HITS_READ = 1000  # per answer
 MAX_TEXT_CHARS = 100_000  # per hit
@@ -71,15 +71,15 @@ _TEXTS = ("text", "page_content", "content")
 
 
 def read_hit(item: object) -> OwnHit:
-    """Return a hit in any of its forms: a node, a LangChain document, a passage, an object, a tuple, or an id.
+    """Return a hit in any of its forms: a node, a LangChain document, a passage, an object, a tuple, an id or a text.
 
     Raises:
         TypeError: It has none of these forms.
     """
     if isinstance(item, OwnHit):
         return item
-    if isinstance(item, str):
-        return OwnHit(ids=(item,))
+    if key := _read_id(item):
+        return OwnHit((key,), text=key[:MAX_TEXT_CHARS] if " " in key else "")
     if isinstance(item, Passage):
         ids = (item.passage_id, item.document_id)
         return OwnHit(ids, item.url or "", item.path or "", item.text, item.document_title, item.score)
@@ -110,22 +110,26 @@ def _from_node(item: object, score: object) -> OwnHit:
 
 def _from_tuple(item: Sequence[object]) -> OwnHit:
     """Read (id, score), (id, text), (id, text, score) or (document, score)."""
+    key = _read_id(item[0]) if item else None
     match item:
-        case [str() as key, int() | float() | None as score]:
-            return OwnHit((key,), score=_read_score(score))
-        case [str() as key, str() as text]:
+        case [_, str() as text] if key:
             return OwnHit((key,), text=text[:MAX_TEXT_CHARS])
-        case [str() | None as key, str() as text, score]:
+        case [_, str() as text, score]:
             return OwnHit((key,) if key else (), text=text[:MAX_TEXT_CHARS], score=_read_score(score))
-        case [document, score] if not isinstance(document, str | tuple | list):
-            hit = read_hit(document)
-            return OwnHit(hit.ids, hit.url, hit.path, hit.text, hit.title, _read_score(score))
+        case [document, score] if not isinstance(document, tuple | list):
+            return replace(read_hit(document), score=_read_score(score))
         case _:
             raise TypeError("a tuple must be (id, text, score), (id, score) or (document, score)")
 
 
+def _read_id(value: object) -> str | None:
+    """Return an id as text: databases and libraries also have numbers and UUIDs."""
+    is_id = isinstance(value, str | Integral | uuid.UUID) and not isinstance(value, bool)
+    return str(value) if is_id and str(value) else None
+
+
 def _from_fields(fields: Mapping[str, object]) -> OwnHit:
-    ids = tuple(dict.fromkeys(str(fields[name]) for name in _IDS if isinstance(fields.get(name), str | int)))
+    ids = tuple(dict.fromkeys(key for name in _IDS if (key := _read_id(fields.get(name)))))
     url = next((text for text in _list_texts(fields, _URLS) if "://" in text), "")
     path = next((text for text in _list_texts(fields, _PATHS) if "://" not in text), "")
     text = next(_list_texts(fields, _TEXTS), "")
@@ -190,18 +194,32 @@ def _ask_llama_index(given: object, question: str) -> object:
     return retriever.query(question).source_nodes
 
 
+_LIMIT_NAMES = ("limit", "k", "top_k", "n", "n_results", "num_results", "match_count", "size")
+
+
 def _make_function_ask(function: Callable[..., object]) -> Ask:
-    """Return what calls a function; one without parameters makes the retriever when the first question is asked."""
+    """Return what calls a function with a question and a limit (its parameter of such a name, else the second one).
+
+    A function without parameters makes the retriever when the first question is asked.
+    """
     try:
         declared = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin
         return lambda question, limit, parameters: function(question, limit, **parameters)
-    positional = [one for one in declared if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if not declared:
         return _Made(function).ask
-    if len(positional) == 1 and not any(one.kind is one.VAR_POSITIONAL for one in declared):
-        return lambda question, limit, parameters: function(question, **parameters)
-    return lambda question, limit, parameters: function(question, limit, **parameters)
+    names = [one.name for one in declared if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    limit_name = next((name for name in _LIMIT_NAMES if name in names), "")
+    positional = [one for one in declared if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    takes_two = len(positional) > 1 or any(one.kind is one.VAR_POSITIONAL for one in declared)
+
+    def ask(question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> object:
+        named = {limit_name: limit, **parameters} if limit_name else parameters
+        if not positional and not takes_two:
+            return function(**{names[0]: question, **named})
+        return function(question, *([limit] if takes_two and not limit_name else []), **named)
+
+    return ask
 
 
 class _Made:
@@ -316,6 +334,8 @@ class OwnRetrieval:
         found = self.ask_raw(question, limit, parameters)
         if inspect.isawaitable(found):
             found = asyncio.run(_await_hits(cast("Awaitable[object]", found)))
+        if isinstance(found, AsyncIterable):
+            found = asyncio.run(_collect_hits(cast("AsyncIterable[object]", found)))
         items = _list_items(found)
         if self.postprocessors:
             items = self._postprocess(question, items)
@@ -340,11 +360,23 @@ async def _await_hits(found: Awaitable[object]) -> object:
     return await found
 
 
+async def _collect_hits(found: AsyncIterable[object]) -> list[object]:
+    return [item async for item in found]
+
+
+_LISTS = ("hits", "documents", "source_documents", "context", "results")  # of an endpoint, or of a LangChain chain
+
+
 def _list_items(found: object) -> Sequence[object]:
     if hasattr(found, "source_nodes"):
         found = cast("Any", found).source_nodes
+    if hasattr(found, "iterrows"):  # a table of pandas
+        found = cast("Any", found).to_dict("records")
     if isinstance(found, Mapping):
-        found = cast("Mapping[str, object]", found).get("hits")
+        lists = cast("Mapping[str, object]", found)
+        found = next((lists[name] for name in _LISTS if isinstance(lists.get(name), list)), None)
+        if found is None:
+            raise TypeError(f"it returned a dict without a list named {', '.join(_LISTS)}")
     if found is None or isinstance(found, str | bytes) or not isinstance(found, Iterable):
         raise TypeError(f"it returned {describe_type(found)}, not a list of hits")
     return list(islice(cast("Iterable[object]", found), MAX_HITS_READ))

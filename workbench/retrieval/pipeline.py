@@ -24,7 +24,6 @@ from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
 from workbench.retrieval.nodes import CopyFolder, node_hit, node_passage, replace_hits, to_passages
-from workbench.retrieval.own import FAULT_END
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -33,7 +32,7 @@ from workbench.retrieval.stages.stage import RETRIEVED_STEP, Checkpoint, FinalOr
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE, load_retrievers, load_stages
 from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import TOTAL, SearchResult, TimedStep
+from workbench.types import FAULT_END, TOTAL, SearchResult, TimedStep
 
 # Engine of a strategy
 
@@ -190,6 +189,7 @@ def run_search(query: Query) -> SearchResult:
     with measure(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
         result = _search(query)
         search.add_attributes(results=len(result), notes=len(result.degraded))
+        search.add_retrieval(query.text, ((p.passage_id, p.score, p.text) for p in result.results))
         return result
 
 

@@ -25,7 +25,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, MAX_POSTINGS_AT_ONCE, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
-from workbench.telemetry import STEP, measure
+from workbench.telemetry import EMBED, RERANK, STEP, measure
 from workbench.text import normalise
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
@@ -65,6 +65,11 @@ class Words:
 
 # Times and notes of one search
 
+_OPERATIONS = {
+    TimedStep.EMBED: EMBED,
+    **dict.fromkeys((TimedStep.RERANK, TimedStep.LEARNED, TimedStep.CROSS_ENCODER), RERANK),
+}
+
 
 @dataclass(slots=True)
 class Trace:
@@ -82,7 +87,7 @@ class Trace:
         """Add the duration of the block to a step, in milliseconds."""
         began = time.perf_counter()
         try:
-            with measure(STEP, step.value):
+            with measure(_OPERATIONS.get(step, STEP), step.value):
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
@@ -231,7 +236,7 @@ class Query(QueryBundle):
         corrects_typos: bool = False,
     ) -> None:
         """``corrects_typos`` is False for a text written by a model."""
-        super().__init__(query_str=text)
+        super().__init__(query_str=normalise(text) or text)
         self.request = request
         self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
         self.names: QuestionNames | None = None
@@ -281,7 +286,7 @@ class Query(QueryBundle):
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED):
-                encoded = self.request.encoder.encode_query(normalise(self.text) or self.text)
+                encoded = self.request.encoder.encode_query(self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
             self.encodings[self._model] = known
         elif not self._is_charged and known.milliseconds:

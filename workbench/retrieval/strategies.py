@@ -324,6 +324,19 @@ def strategy_named(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
+def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
+    """Split "strategy" or "strategy@index" into strategy and index. Raises InvalidInput if two indexes are named."""
+    if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
+        raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {list_choices(STRATEGIES, 20)}.")
+    name, at, own = strategy.partition("@")
+    strategy_named(name)
+    if at and index is not None and own != index:
+        raise InvalidInput(f"{strategy!r} names the index {own!r}, but {index!r} was given too; use one of them.")
+    if at and not own:
+        raise InvalidInput(f"{strategy!r} names no index; use {name}@INDEX.")
+    return name, own if at else index
+
+
 def check_index(strategy: Strategy, index: Index) -> None:
     """Check that a strategy can search an index.
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.errors import ConfigurationError
-from workbench.models.llm import SETUP_HINT
+from workbench.errors import SETUP_HINT, ConfigurationError
 from workbench.types import KEYWORD, JsonObject, Parameter, ParameterValue, Value
 
 if TYPE_CHECKING:

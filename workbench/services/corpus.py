@@ -10,8 +10,15 @@ from datetime import datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
-from workbench.errors import ConfigurationError, Conflict, ModelError, NotFound, StorageError, WorkbenchError
-from workbench.models.llm import SETUP_HINT
+from workbench.errors import (
+    SETUP_HINT,
+    ConfigurationError,
+    Conflict,
+    ModelError,
+    NotFound,
+    StorageError,
+    WorkbenchError,
+)
 from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key

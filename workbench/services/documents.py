@@ -130,7 +130,7 @@ class DocumentService:
         A source created for them is removed if nothing could be stored; the report then has no source.
         """
         from workbench.ingestion.incoming import list_files, source_title
-        from workbench.ingestion.readers.formats import describe_missing, expand_home
+        from workbench.ingestion.readers.formats import describe_missing, expand_home, suggest_remedies
 
         for noun, key in (*asdict(destination).items(), ("index", options.index)):
             if noun != "tags" and key is not None:
@@ -150,7 +150,8 @@ class DocumentService:
             files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, paths=places, failures=files.failures))
         is_kept = bool(report.document_ids) or self._sources.is_kept(target.id)
-        return replace(report, left_out=files.left_out, source_id=target.id if is_kept else "")
+        advice = suggest_remedies(files.left_out)
+        return replace(report, left_out=files.left_out, advice=advice, source_id=target.id if is_kept else "")
 
     def ingest_items(
         self, source_id: str, items: Sequence[IngestItem], options: IngestOptions = DEFAULT_OPTIONS

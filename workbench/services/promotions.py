@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.errors import Conflict, InvalidInput, ScopeError
-from workbench.retrieval.options import split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER
 from workbench.retrieval.ranker import check_name, check_weights, dump_ranker, load_default_ranker, parse_ranker
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_index, check_parameters, strategy_named
+from workbench.retrieval.strategies import (
+    DEFAULT_STRATEGY,
+    check_index,
+    check_parameters,
+    split_strategy,
+    strategy_named,
+)
 from workbench.services.corpus import Corpus
 from workbench.services.search import Requests, list_promotion_keys
-from workbench.storage.promotions import EVERYWHERE_KEY
-from workbench.types import Promotion, Ranker, Scope
+from workbench.types import EVERYWHERE_KEY, Promotion, Ranker, Scope
 
 MAX_NOTE_CHARS = 1000  # characters
 

@@ -31,7 +31,13 @@ class TestSetTables(Table):
         return self._get("dataset_list", {"key": key}, missing)
 
     def create(
-        self, title: str, description: str, source_id: str | None, corpus_hash: str, scope: JsonObject | None = None
+        self,
+        title: str,
+        description: str,
+        source_id: str | None,
+        corpus_hash: str,
+        scope: JsonObject | None = None,
+        grades: int = 3,
     ) -> Row:
         """Create an empty test set.
 
@@ -39,23 +45,30 @@ class TestSetTables(Table):
             source_id: Source of its own corpus; None if it covers the user's documents.
             corpus_hash: Hash of that corpus.
             scope: The part of the user's documents that it measures, as written by ``MeasuredScope.to_stored``.
+            grades: Number of grades of its raters.
 
         Raises:
             Conflict: The title is taken.
         """
         test_set_id = new_id("dataset")
         values: Row = {"id": test_set_id, "title": title, "description": description}
-        values |= {"source_id": source_id, "corpus_hash": corpus_hash, "scope": bind_json(scope or {})}
+        values |= {
+            "source_id": source_id,
+            "corpus_hash": corpus_hash,
+            "scope": bind_json(scope or {}),
+            "grades": grades,
+        }
         self._rows("dataset_insert", values)
         return self.get(test_set_id)
 
-    def update(self, test_set_id: str, title: str | None, description: str | None) -> Row:
-        """Change the title or description of a test set; None leaves a field unchanged.
+    def update(self, test_set_id: str, title: str | None, description: str | None, grades: int | None = None) -> Row:
+        """Change the title, description or number of grades of a test set; None leaves a field unchanged.
 
         Raises:
             Conflict: The title is taken.
         """
-        self._rows("dataset_update", {"id": test_set_id, "title": title, "description": description})
+        values: Row = {"id": test_set_id, "title": title, "description": description, "grades": grades}
+        self._rows("dataset_update", values)
         return self.get(test_set_id)
 
     def set_corpus(self, test_set_id: str, source_id: str | None, corpus_hash: str) -> None:
@@ -77,7 +90,7 @@ class TestSetTables(Table):
         """Change a test set in one transaction and return its new version.
 
         A question replaces the one with the same id, a judgment replaces the one on the same span of the same document
-        (a person's and an LLM's judgments are independent). Dropping a question drops its judgments.
+        by the same rater. Dropping a question drops its judgments.
         """
         added = {row["question_id"]: dict(row) for row in questions}
         judged = {_place(row): dict(row) for row in judgments}
@@ -89,7 +102,7 @@ class TestSetTables(Table):
             at: JsonObject = {"dataset_id": test_set_id, "version": version}
             with connection.cursor() as cursor:
                 dropped = [at | {"question_id": key} for key in drop_questions]
-                everything = {"document": None, "start": None, "end": None, "judge": "person"}
+                everything = {"document": None, "start": None, "end": None, "rater": ""}
                 cursor.executemany(statement("judgment_close"), [row | everything for row in dropped])
                 cursor.executemany(statement("question_close"), dropped)
                 cursor.executemany(statement("question_close"), [at | {"question_id": key} for key in added])
@@ -103,13 +116,12 @@ class TestSetTables(Table):
         return self._rows("question_list", {"dataset_id": test_set_id, "version": version})
 
     def judgments(self, test_set_id: str, version: int) -> list[Row]:
-        """Return the judgments of one version, including those by an LLM."""
+        """Return the judgments of one version by all raters, including LLMs."""
         return self._rows("judgment_list", {"dataset_id": test_set_id, "version": version})
 
 
 def _place(row: Row) -> tuple[object, ...]:
-    place = (row["question_id"], row["document"], row.get("start"), row.get("end"))
-    return (*place, row.get("judge", "person") == "llm")
+    return row["question_id"], row["document"], row.get("start"), row.get("end"), row.get("rater", "")
 
 
 def _question(at: JsonObject, row: Row) -> Row:
@@ -118,7 +130,8 @@ def _question(at: JsonObject, row: Row) -> Row:
 
 
 def _judgment(at: JsonObject, row: Row) -> Row:
-    values = clean_parameters({"grade": 0, "start": None, "end": None, "quote": "", "judge": "person", **at, **row})
+    given = {"grade": 0, "start": None, "end": None, "quote": "", "judge": "person", "rater": "", "reason": ""}
+    values = clean_parameters({**given, **at, **row})
     return values | {"pages": list(row.get("pages") or ())}
 
 
@@ -176,6 +189,7 @@ class RunTables(Table):
         rows = [
             clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
+            | {"usage": Jsonb(answer.get("usage", {}))}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:
@@ -226,6 +240,15 @@ class ExperimentTables(Table):
     def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
         """Store the winner of a finished experiment; it is removed when the experiment runs again."""
         self._rows("experiment_keep_winner", {"id": experiment_id, "winner": Jsonb(winner)})
+
+    def annotate(self, experiment_id: str, run: str | None, note: str | None, tags: Sequence[str] | None) -> None:
+        """Set the note and tags of an experiment, or of the run with a label; None leaves them unchanged."""
+        values = clean_parameters({"id": experiment_id, "run": run, "note": note})
+        name = "experiment_annotate" if run is None else "experiment_annotate_run"
+        self._rows(name, values | {"tags": None if tags is None else list(tags)})
+
+    def save_view(self, experiment_id: str, view: JsonObject) -> None:
+        self._rows("experiment_view", {"id": experiment_id, "view": bind_json(view)})
 
     def delete(self, experiment_id: str) -> None:
         self._rows("experiment_delete", {"id": experiment_id})

@@ -10,8 +10,6 @@ from workbench.errors import NotFound
 from workbench.storage.database import Row, Table, bind_json, clean_parameters, statement
 from workbench.types import ParameterValue, Promotion, Ranker
 
-EVERYWHERE_KEY = "everywhere"
-
 
 class Promotions(Table):
     """The table ``promotions``; a scope's key is "everywhere", "project:ID", "folder:ID" or "source:ID"."""

@@ -183,8 +183,8 @@ def fetch_query_terms(
 ) -> QuestionTerms:
     """Return the statistics of a scope and the query's terms in each of its languages.
 
-    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2): its parts are terms then, as
-    they would be in an index of the scope alone.
+    A term that occurs only outside the scope is unknown. A name with signs (1.3.2) that does not occur in the scope is
+    left out, and its parts are terms, as they would be in an index of the scope alone.
 
     Args:
         size: The result of ``count_scope``.
@@ -211,6 +211,7 @@ def fetch_query_terms(
     if outside:
         absent = [*absent, *outside]
         return fetch_query_terms(connection, index, query, scope, size, names=names, at_once=at_once, absent=absent)
+    words = {position for term, _, _, position, _ in found if term not in row["signed"]}
     terms = tuple(
         QueryTerm(
             term,
@@ -222,6 +223,7 @@ def fetch_query_terms(
             entries.get(key),
         )
         for term, key, _, position, passages in found
+        if key in counts or position not in words or term not in row["signed"]
     )
     return QuestionTerms(totals, terms, frozenset(row["name_terms"]))
 

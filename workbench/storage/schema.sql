@@ -33,37 +33,10 @@ CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMU
         generate_series(1, greatest(1, length(run.m[1]) - 2)) AS i
 $$;
 
--- Whether a text may have names with signs: a quick check, because finding them takes longer than all other steps together.
-CREATE FUNCTION workbench_may_have_names(body text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT body ~ '[0-9]\.[0-9]+\.[0-9]|[+#]|\.[[:alpha:]]|[[:alnum:]][-_][0-9]|[\u2600-\u27bf\U0001F300-\U0001FAFF]'
-$$;
-
--- Tokens whose signs are part of their name, as one term each next to the terms of their parts: 1.3.2 and 10.0.0.1, C++ and C#,
--- .NET, PPR9087 for PPR-9087 and PPR_9087, emoji. A question for one finds it before others with the same parts.
-CREATE FUNCTION workbench_names(body text) RETURNS TABLE (written text, name text, place bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
-    SELECT m[1], regexp_replace(lower(m[1]), '(?<=[[:alnum:]])[-_]', '', 'g'), number
-    FROM regexp_matches(body, '('
-        || '(?<![0-9.])(?![1-9][0-9]{0,2}(?:\.[0-9]{3})+(?![.0-9]))[0-9]+(?:\.[0-9]+){2,}(?![0-9])'
-        || '|(?<![[:alnum:]])[[:alpha:]](?:\+\+|#)(?![[:alnum:]+#])'
-        || '|(?<![[:alnum:]./\\])\.[[:alpha:]][[:alnum:]]{1,15}(?![[:alnum:]])'
-        || '|(?<![[:alnum:]])[[:alpha:]]{1,8}(?:[-_][[:alnum:]]{1,8}){0,2}[-_][0-9][[:alnum:]]{0,11}(?![[:alnum:]])'
-        || '|[\u2600-\u27bf\U0001F300-\U0001FAFF]'
-        || ')', 'g') WITH ORDINALITY AS found (m, number)
-$$;
-
--- The only conversion of text to terms, for passages and queries (workbench/text.py has the rules): words are runs of letters
--- and digits (hnsw.ef_search is three words), camelCase is indexed whole and in parts, stemmed by language. Marks stay on their
--- letters; optional points of Arabic and Hebrew are removed. Thai, Lao, Burmese and Khmer, which are written without spaces,
--- are split into triples, Chinese, Japanese and Korean into pairs. A number is one word with or without digit groups: 1,204,
--- 1.204, 1 204 and 1'204 are 1204. Ligatures, full-width and other compatibility forms are their usual letters (NFKC), invisible
--- hyphens and spaces are removed, and a superscript is a word of its own (10⁶ is 10 and 6).
-CREATE FUNCTION workbench_terms(language text, body text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+-- A text in NFKC without invisible hyphens and spaces; a superscript is a word of its own (10⁶ is 10 and 6).
+CREATE FUNCTION workbench_plain(body text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
-    config regconfig := CASE WHEN language = 'cjk' THEN 'simple' ELSE language END::regconfig;
     words text := body;
-    parts text;
-    threes tsvector;
-    names tsvector;
 BEGIN
     IF words ~ '[^\u0001-\u007f]' THEN
         words := translate(words, U&'\00ad\200b\2060\feff', '');
@@ -72,9 +45,47 @@ BEGIN
             words := replace(normalize(words, NFKC), U&'\2010', '-');
         END IF;
     END IF;
-    IF workbench_may_have_names(words) THEN
-        SELECT string_agg(quote_literal(name) || ':' || least(place, 16383), ' ')::tsvector INTO names FROM workbench_names(words);
-    END IF;
+    RETURN words;
+END $$;
+
+-- Tokens with signs, as one term each next to the terms of their parts, so that a question for one finds it before others with
+-- the same parts: 1.3.2, 10.0.0.0/24, node.js, TCP/IP, scikit-learn, mail addresses, paths, C++ and C#, .NET, #4711, emoji,
+-- and PPR9087 for PPR-9087 and PPR_9087. A token that is joined by slashes, colons, @ or & also counts its pieces (1.3.2 of
+-- app@1.3.2). `is_whole` is true for versions, codes and languages, whose parts mean nothing by themselves. The candidates are
+-- found without lookarounds, which would take 80 times as long.
+CREATE FUNCTION workbench_names(body text) RETURNS TABLE (written text, name text, place bigint, is_whole boolean) LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    SELECT piece.written, translate(CASE WHEN piece.written ~ '[0-9]' THEN regexp_replace(piece.written, '([[:alnum:]])[-_]', '\1', 'g')
+        ELSE piece.written END, E'\\_ABCDEFGHIJKLMNOPQRSTUVWXYZ', '/-abcdefghijklmnopqrstuvwxyz'), number, piece.is_whole
+    FROM regexp_matches(body, '('
+        || '[.#]?[[:alnum:]]+(?:[-_./\\:@&]{1,3}[[:alnum:]]+)+(?:\+{1,2}|#)?'
+        || '|[[:alpha:]][[:alnum:]]*(?:\+{1,2}|#)|\.[[:alpha:]][[:alnum:]]+|#[0-9]+'
+        || '|[\U0001F1E6-\U0001F1FF]{2}|[\u231a-\u23ff\u25b6\u25c0\u2600-\u27bf\u2b1b-\u2b55\U0001F000-\U0001FAFF]'
+        || ')', 'g') WITH ORDINALITY AS token (m, number),
+    LATERAL (
+        SELECT m[1] AS written, m[1] ~ '^[^[:alnum:].#]' AS is_whole
+        UNION ALL SELECT part, false FROM regexp_split_to_table(m[1], '[/\\:@&]+') AS part WHERE m[1] ~ '[/\\:@&]'
+        UNION ALL SELECT code[1], true FROM regexp_matches(m[1], '('
+            || '(?<![0-9.])[0-9]+(?:\.[0-9]+){2,}(?![0-9])|(?<![[:alnum:]])[[:alpha:]](?:\+\+|#)(?![[:alnum:]+#])'
+            || '|(?<![[:alnum:]./\\])\.[[:alpha:]][[:alnum:]]{1,15}(?![[:alnum:]])'
+            || '|(?<![[:alnum:]])[[:alpha:]]{1,8}(?:[-_][[:alnum:]]{1,8}){0,2}[-_][0-9][[:alnum:]]{0,11}(?![[:alnum:]])'
+            || ')', 'g') AS code) AS piece
+    WHERE piece.written ~ '[^[:alnum:]]' AND length(piece.written) <= 100 AND piece.written !~ '^[1-9][0-9]{0,2}(\.[0-9]{3})+$'
+$$;
+
+-- The only conversion of text to terms, for passages and queries (workbench/text.py has the rules): words are runs of letters
+-- and digits (hnsw.ef_search is three words), camelCase is indexed whole and in parts, stemmed by language. Marks stay on their
+-- letters; optional points of Arabic and Hebrew are removed. Thai, Lao, Burmese and Khmer, which are written without spaces,
+-- are split into triples, Chinese, Japanese and Korean into pairs. A number is one word with or without digit groups: 1,204,
+-- 1.204, 1 204 and 1'204 are 1204. The terms of names with signs have the weight A: they do not count as length.
+CREATE FUNCTION workbench_terms(language text, body text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+    config regconfig := CASE WHEN language = 'cjk' THEN 'simple' ELSE language END::regconfig;
+    words text := workbench_plain(body);
+    parts text;
+    threes tsvector;
+    names tsvector;
+BEGIN
+    SELECT string_agg(quote_literal(name) || ':' || least(place, 16383) || 'A', ' ')::tsvector INTO names FROM workbench_names(words);
     IF words ~ '[0-9][., ''\u00a0\u2009\u2019\u202f][0-9]{3}' THEN
         words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])(?<![0-9][ ''\u00a0\u2009\u2019\u202f])([1-9][0-9]{0,2})[ ''\u00a0\u2009\u2019\u202f]([0-9]{3})(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?![ ''\u00a0\u2009\u2019\u202f]?[0-9]|[.,][0-9]{3})(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
         words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?!\.?[0-9])(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
@@ -263,7 +274,7 @@ CREATE FUNCTION workbench_passage_terms(metadata jsonb, body text) RETURNS tsvec
 $$;
 
 CREATE FUNCTION workbench_length(terms tsvector) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT least(coalesce(sum(cardinality(positions)), 0), 32767)::integer FROM unnest(terms)
+    SELECT least(coalesce(sum(cardinality(positions)), 0), 32767)::integer FROM unnest(terms) WHERE weights[1] <> 'A'
 $$;
 
 CREATE FUNCTION workbench_posting(passage integer, frequency integer, length integer) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -748,7 +759,7 @@ CREATE TABLE crawl_pages (
     url text NOT NULL,
     depth integer NOT NULL,
     parent text,
-    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
+    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'guess', 'memory')),
     lastmod text,  -- from the sitemap
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
     outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
@@ -789,6 +800,7 @@ CREATE TABLE datasets (
     source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: the user's sources
     scope jsonb NOT NULL DEFAULT '{}',  -- the part of the corpus it measures, by ids, with their titles at that time; {}: everything
     corpus_hash text NOT NULL DEFAULT '',
+    grades smallint NOT NULL DEFAULT 3 CHECK (grades BETWEEN 2 AND 5),  -- number of grades of its raters, from 0
     version integer NOT NULL DEFAULT 1,  -- counts edits; every row below has the range of versions it is valid for
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
@@ -821,12 +833,14 @@ CREATE TABLE judgments (
     pages integer[] NOT NULL DEFAULT '{}',  -- relevant pages of the document
     quote text NOT NULL DEFAULT '',
     judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm')),
+    rater text NOT NULL DEFAULT '',  -- name of one of several raters; '': the grade that counts
+    reason text NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL DEFAULT now(),
     CHECK ((start_at IS NULL) = (end_at IS NULL)),
     CHECK (start_at >= 0 AND end_at > start_at)
 );
 CREATE INDEX judgments_by_dataset ON judgments (dataset_id, question_id);
-CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), (judge = 'llm'))
+CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), rater)
     WHERE until IS NULL;
 
 CREATE TABLE eval_runs (  -- one strategy with parameters over one index; kept as long as nothing it depends on changes
@@ -856,6 +870,7 @@ CREATE TABLE eval_answers (  -- a run's results for one question; stored one by 
     latency_ms real NOT NULL,
     degraded text[] NOT NULL DEFAULT '{}',
     within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
+    usage jsonb NOT NULL DEFAULT '{}',  -- tokens of the found text, calls of the LLM and their tokens
     PRIMARY KEY (run_id, question_id)
 );
 
@@ -870,6 +885,9 @@ CREATE TABLE experiments (
     status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'stopped', 'failed')),
     message text NOT NULL DEFAULT '',
     winner jsonb,  -- best run of a finished experiment
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
+    view jsonb NOT NULL DEFAULT '{}',  -- the saved view: metric, runs A and B, tag
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -880,6 +898,8 @@ CREATE TABLE experiment_runs (
     run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
     label text NOT NULL,
     extra jsonb NOT NULL DEFAULT '{}',  -- further measurements: ragas, index size
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (experiment_id, position)
 );
 CREATE INDEX experiment_runs_by_run ON experiment_runs (run_id);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from email.message import EmailMessage
 
 import pytest
@@ -41,15 +42,34 @@ def test_a_message_is_its_headers_and_body_with_forwarded_ones_below() -> None:
     [("cp1251", "windows-1251"), ("x-cp1251", "windows-1251"), ("koi8", "koi8-r"), ("cyrillic", "iso-8859-5")],
 )
 def test_charsets_have_the_labels_of_the_web(label: str, codec: str) -> None:
-    head = f"From: x@example.org\nSubject: =?koi8-r?B?8NLJ18XU?=\nContent-Type: text/html; charset={label}\n\n"
+    word = f"=?{label}?B?{b64encode('Привет'.encode(codec)).decode()}?="
+    head = f"From: {word} <x@example.org>\nSubject: {word}\nContent-Type: text/html; charset={label}\n\n"
     document = read((head + "<p>Привет, мир</p>").encode(codec))
     assert document.title == "Привет" and "Привет, мир" in document.text
+    assert document.metadata["author"] == "Привет <x@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        (b"=?latin1?Q?caf=E9_=93noir=94_5_=80?=", "café “noir” 5 €"),
+        (b"=?utf-8?b?5pel5pys6Kq?=\n =?utf-8?b?ng==?= (2)", "日本語 (2)"),  # a character in two words
+        (b"=?utf-8?b?w?= x", "=?utf-8?b?w?= x"),
+        (b"caf\xe9 noir", "café noir"),
+        (b"=?\xff?q?x?=", "x"),
+    ],
+)
+def test_words_of_headers_are_decoded(written: bytes, title: str) -> None:
+    assert read(b"From: x@example.org\nSubject: " + written + b"\n\nText.").title == title
 
 
 def test_malformed_messages_are_read_as_far_as_possible() -> None:
     head = "From: x@example.org\nSubject: Gauge\nDate: last week\nContent-Type: multipart/mixed; boundary=q\n\n"
     document = read(f"{head}--q\nContent-Type: text/plain; charset=x-unknown\n\nThe gauge.\n--q\n\n".encode())
     assert "The gauge." in document.text and "date" not in document.metadata
+    for head in ("Content-Type: text/html;big5*", "Date: Mon, 1 Jan 2024 00:00:00 +99999999999999999999"):
+        assert "The gauge." in read(f"Subject: Gauge\n{head}\n\nThe gauge.".encode()).text
+    assert read(b"Subject: Gauge\nContent-Type: text/html\n\n<!-- nothing -->").title == "Gauge"
     with pytest.raises(UnreadableDocument, match="is not a mail message: it has no From, To, Date or Subject"):
         read(b"Just some text.")
 
@@ -72,12 +92,85 @@ def test_a_mailbox_is_its_messages_in_order() -> None:
         read_bytes(b"Just some text.", "post.mbox")
 
 
-def test_encrypted_bodies_and_calendar_entries_are_counted() -> None:
+def test_encrypted_bodies_are_counted() -> None:
     message = EmailMessage()
     message["Subject"] = "Regatta"
     message.set_content(b"sealed", maintype="application", subtype="pkcs7-mime", disposition="inline")
     assert read(bytes(message)).metadata["left_out"] == {"bodies that are encrypted or no text": 1}
-    message.set_content("On Sunday.")
-    message.add_alternative("BEGIN:VCALENDAR\nSUMMARY:Regatta\nEND:VCALENDAR", subtype="calendar")
+
+
+CALENDAR = """BEGIN:VCALENDAR
+X-WR-CALNAME:Pier plan
+BEGIN:VTIMEZONE
+BEGIN:STANDARD
+DTSTART:19701025T030000
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY:Crane test\\, north
+DTSTART;TZID=Europe/Oslo:20310305T140000
+ORGANIZER;CN="Holm, Mia":mailto:mia@quay.example
+DESCRIPTION:Bring the long
+  chain.\\nWear gloves.
+BEGIN:VALARM
+DESCRIPTION:Alarm
+END:VALARM
+ATTACH:https://x.example/a.pdf
+END:VEVENT
+BEGIN:VTODO
+SUMMARY:Paint
+DUE:20310401
+END:VTODO
+END:VCALENDAR
+""".replace("\\\\", "\\")
+
+
+def test_the_entries_of_a_calendar_are_sections() -> None:
+    document = read_bytes(CALENDAR.encode(), "plan.ics")
+    assert document.title == "Pier plan"
+    assert [line.strip() for line in document.text.splitlines() if line.strip()] == [
+        "# Crane test, north", "Start: 2031-03-05 14:00 (Europe/Oslo)", "Organizer: Holm, Mia (mia@quay.example)",
+        "Bring the long chain.", "Wear gloves.", "# Paint", "Due: 2031-04-01",
+    ]  # fmt: skip
+    assert document.metadata["left_out"] == {"reminders": 1, "attachments": 1}
+    with pytest.raises(UnreadableDocument, match="has no event, task or contact"):
+        read_bytes(b"BEGIN:VCALENDAR\nEND:VCALENDAR\n", "empty.ics")
+
+
+def test_an_invitation_by_mail_is_read() -> None:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Crane", "b@example.org"
+    message.set_content("Please come.")
+    message.add_alternative(CALENDAR, subtype="calendar")
     document = read(bytes(message))
-    assert "On Sunday." in document.text and document.metadata["left_out"] == {"calendar entries": 1}
+    assert "Please come." in document.text and "Start: 2031-03-05 14:00 (Europe/Oslo)" in document.text
+    assert document.metadata["left_out"] == {"reminders": 1, "attachments": 1}
+
+
+def test_contacts_are_sections_in_old_and_new_versions() -> None:
+    old = "BEGIN:VCARD\nVERSION:2.1\nFN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=BCrgen K=\n=C3=B6nig\n"
+    old += "ADR;HOME:;;Pier 9;Bergen;;5003;Norway\nPHOTO;ENCODING=BASE64:AAAA\nNOTE:Knows the\\; crane\nEND:VCARD\n"
+    new = "BEGIN:VCARD\nVERSION:4.0\nitem1.FN:Bo Dahl\nORG:Quay AS;Cranes\nTEL;VALUE=uri:tel:+47-55\nEND:VCARD\n"
+    document = read_bytes((old + new).encode(), "people.vcf")
+    assert [line.strip() for line in document.text.splitlines() if line.strip()] == [
+        "# Jürgen König", "Address: Pier 9, Bergen, 5003, Norway", "Knows the; crane",
+        "# Bo Dahl", "Organisation: Quay AS, Cranes", "Phone: +47-55",
+    ]  # fmt: skip
+    assert document.metadata["left_out"] == {"images": 1}
+
+
+def test_subtitles_are_what_is_said_without_times() -> None:
+    srt = "1\n00:00:01,000 --> 00:00:03,500\n<i>The kelp</i> farm\nopens in May.\n\n2\n00:00:03,600 --> 00:00:05,000\n"
+    srt += "{\\an8}It sells &amp; ships.\n\n3\n00:00:09,000 --> 00:00:12,000\nBye 3 < 4.\n"
+    document = read_bytes(srt.encode(), "talk.srt")
+    assert document.text == "The kelp farm\nopens in May.\nIt sells & ships.\n\nBye 3 < 4."
+    assert document.metadata["seconds"] == 12
+    vtt = "WEBVTT\n\nNOTE by hand\n\nSTYLE\n::cue {color:red}\n\n"
+    vtt += "intro\n00:01.000 --> 00:04.000 align:start\n<v Ada>Boats wait.\n\n"
+    vtt += "00:04.000 --> 00:06.000\n<v Ada>Boats wait.\nThey leave <c.x>at</c> <00:05.5>noon.\n\n"
+    vtt += "01:00:07.000 --> 01:00:09.000\n<v Bo>Good.</v>\n"
+    document = read_bytes(vtt.encode(), "talk.vtt")
+    assert document.text == "Ada: Boats wait.\nThey leave at noon.\n\nBo: Good."
+    assert document.metadata["left_out"] == {"comments": 1}
+    with pytest.raises(UnreadableDocument, match="is not a subtitle file"):
+        read_bytes(b"Some text.", "talk.srt")

@@ -41,8 +41,7 @@ from workbench.app.widgets.table import Column, show_table
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ScopeError, WorkbenchError
 from workbench.marking import match_spans, stem
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import STRATEGIES
+from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.text import WORD, language_title
 from workbench.types import TOTAL, Comparison, JsonObject, JsonValue, Passage, SearchResult, Span, TimedStep
 
@@ -286,7 +285,7 @@ def render_card(
 
 
 def find_best_start(text: str, matches: Sequence[tuple[int, str]], length: int) -> int:
-    """Return where an excerpt of ``length`` characters starts: at the sentence followed by most words of the question.
+    """Return the start of an excerpt of ``length`` characters: at the sentence followed by most words of the question.
 
     Args:
         text: The text.
@@ -669,6 +668,7 @@ def show_board(
         data["judging"] = {
             "about": judging.about,
             "title": judging.test_set.title,
+            "scale": judging.scale,
             "grades": grades,
             "same": find_same_places(comparison, grades),
             "kept": st.session_state.get(_STORED_MARKS_KEY, 0),

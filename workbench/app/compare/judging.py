@@ -6,19 +6,19 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import compress, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
 from workbench.app.compare.matches import format_place_key, place_key
-from workbench.app.shell.navigation import switch_page
-from workbench.app.shell.scope_bar import read_lasting_scope
+from workbench.app.shell.scope_bar import format_scope, is_same_scope, make_scope_changes, read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import make_label_function, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, make_label_function, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, NotFound, WorkbenchError
@@ -27,7 +27,7 @@ from workbench.types import Comparison
 
 if TYPE_CHECKING:
     from evals.test_set import Question, TestSet
-    from evals.test_sets.store import TestSetInfo, TestSetStore
+    from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
     from workbench.workbench import Workbench
 
 # Judgments, stored by span so that they apply to any chunker
@@ -49,14 +49,23 @@ class QuestionJudging:
     wb: Workbench
     test_set: TestSetInfo
     question: str
+    rater: str = ""  # name of the person, if several judge
 
     @property
     def about(self) -> str:
-        """A key for the question and the test set."""
-        return f"{self.test_set.id} {self.question}"
+        """A key for the question, the test set and the rater."""
+        return f"{self.test_set.id} {self.rater} {self.question}"
+
+    @property
+    def scale(self) -> list[tuple[str, int]]:
+        """The names of the grades, best first."""
+        from evals.test_set import SCALES
+
+        names = ["not relevant" if name == "not" else name for name in SCALES[self.test_set.grades]]
+        return [(name, grade) for grade, name in enumerate(names)][::-1]
 
     def grades(self) -> dict[str, int]:
-        """Return {place: grade} for every judged span of the question."""
+        """Return {place: grade} for every judged span of the question: the rater's own, or those that count."""
         test_set = self.load()
         question = _find_question(test_set, self.question)
         return {
@@ -66,12 +75,20 @@ class QuestionJudging:
         }
 
     def load(self) -> TestSet:
-        """Return the current test set.
+        """Return the current test set, with the judgments of the rater only if there is one: raters judge blind.
 
         Raises:
             NotFound: It has been deleted.
         """
-        return self._store.load(self.test_set.id)
+        test_set = self._store.load(self.test_set.id)
+        if not self.rater:
+            return test_set
+        own = tuple(rating.judgment for rating in self.ratings() if rating.rater == self.rater)
+        return replace(test_set, judgments=own)
+
+    def ratings(self) -> list[Rating]:
+        """Return the judgments of all raters. Raises NotFound."""
+        return self._store.ratings(self.test_set.id)
 
     def keep(self, comparison: Comparison, marks: Sequence[Mark]) -> None:
         """Store marks, and the question if it is new; skip places that the board does not show.
@@ -88,8 +105,9 @@ class QuestionJudging:
         for place, grade in last.items():
             hit = hits[place]
             self._store.judge(
-                self.test_set.id, stored.id, hit.document_id, grade, start=hit.start, end=hit.end, quote=hit.text
-            )
+                self.test_set.id, stored.id, hit.document_id, grade,
+                start=hit.start, end=hit.end, quote=hit.text, rater=self.rater,
+            )  # fmt: skip
 
     def _ensure_question(self) -> Question:
         """Return the question of the test set, added if necessary."""
@@ -141,7 +159,7 @@ def show_queue(wb: Workbench, question: str, part: str) -> QuestionJudging | Non
     _keep_new_test_set()
     sets = {info.id: info for info in list_own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
-    judging = QuestionJudging(wb, chosen, question) if chosen else None
+    judging = QuestionJudging(wb, chosen, question, address.get("rater")) if chosen else None
     if part == "judge":
         _show_test_set(wb, sets, judging)
     elif part == "history":
@@ -252,11 +270,11 @@ def _show_list(
         st.rerun()
 
 
-def ask_question(text: str, changes: Mapping[str, Sequence[str] | None] | None = None) -> None:
+def ask_question(text: str, changes: Mapping[str, Sequence[str] | None] = MappingProxyType({})) -> None:
     """Put another question into the URL; the inspector keeps its tab, and a phone shows the results."""
     pane = "results" if address.get("pane") else None
     fresh = dict.fromkeys(("without", "names", *_SELECTION_KEYS))
-    address.put(**{**fresh, "q": text, "pane": pane, **(changes or {})})
+    address.put(**{**fresh, "q": text, "pane": pane, **changes})
 
 
 # The test set that is judged
@@ -279,12 +297,15 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
             format_func=make_label_function(titles),
             key=key,
             on_change=_choose_test_set,
-            args=(key,),
+            args=(key, sets),
             help="Stores your judgments with the question. Evaluate uses them to score strategies.",
         )
+    if judging is not None:
+        _show_judged_scope(wb, judging.test_set)
     if value:
         st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
     if judging is not None:
+        _show_rater(judging)
         _show_progress(judging)
         return
     st.caption("Pick or create a test set, then judge results with 1, 2, 3.")
@@ -298,6 +319,33 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
         st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
 
 
+def _show_rater(judging: QuestionJudging) -> None:
+    """Ask for the name of the rater, and show how far the raters agree."""
+    from evals.test_sets.raters import measure_raters
+
+    key = f"judge_rater_{judging.rater}"
+    st.text_input(
+        "Your name",
+        judging.rater,
+        key=key,
+        max_chars=60,
+        placeholder="Only if several people judge",
+        autocomplete="name",
+        on_change=_choose_rater,
+        args=(key,),
+        help="Stores your judgments under this name and shows only these. Without a name, your grades are final.",
+    )
+    with suppress(NotFound):  # deleted in another tab
+        ratings = judging.ratings()
+        if any(rating.rater for rating in ratings):
+            found = measure_raters(judging.test_set.title, judging.test_set.grades, ratings)
+            st.caption(escape_markdown(found.describe()))
+
+
+def _choose_rater(key: str) -> None:
+    address.put(rater=" ".join(str(st.session_state[key]).split()))
+
+
 NEW_SET_S = 30.0  # seconds in which requests that were in flight may still lack a new test set
 
 
@@ -307,11 +355,24 @@ def _recent_test_set() -> str:
     return made if time.monotonic() - at < NEW_SET_S else ""
 
 
-def _choose_test_set(key: str) -> None:
-    """Judge for the chosen test set; a closing list may send no choice, which changes nothing."""
-    if st.session_state[key]:
+def _choose_test_set(key: str, sets: Mapping[str, TestSetInfo]) -> None:
+    """Judge for the chosen test set, in its scope; a closing list may send no choice, which changes nothing."""
+    if chosen := st.session_state[key]:
         st.session_state.pop("judge_made", None)
-        address.put(judge=st.session_state[key])
+        address.put(judge=chosen, **(make_scope_changes(sets[chosen].scope) if chosen in sets else {}))
+
+
+def _show_judged_scope(wb: Workbench, info: TestSetInfo) -> None:
+    """Show the scope of a test set, and offer it if another one is searched."""
+    st.markdown(format_measured("", info.over))
+    searched = read_lasting_scope()
+    if not is_same_scope(wb, info.scope, searched):
+        st.caption(
+            f":material/warning: These results are from {escape_markdown(format_scope(wb, searched))}, but "
+            "experiments with this test set search its own scope."
+        )
+        changes = make_scope_changes(info.scope)
+        st.button("Use its scope", key="use_scope", type="tertiary", on_click=address.put, kwargs=changes)
 
 
 def _stop_judging() -> None:
@@ -392,6 +453,7 @@ def _show_progress(judging: QuestionJudging) -> None:
     except NotFound:  # deleted in another tab, which the choice shows
         return
     going = measure_progress(test_set, judging.question)
+    changes = make_scope_changes(judging.test_set.scope)  # a question of a test set is asked in its scope
     total = len(going.questions)
     progress = (
         f"{going.done:,} of {count_text(total, 'question')} judged"
@@ -401,10 +463,10 @@ def _show_progress(judging: QuestionJudging) -> None:
     bar = f'<progress max="{max(total, 1)}" value="{going.done}" aria-label="Judged questions"></progress>'
     st.html(f'<p class="wb-round">{bar} {progress}</p>')
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center", gap="small"):
-        _show_step("Previous", "P", going.previous)
-        _show_step("Next unjudged", "N", going.next)
+        _show_step("Previous", "P", going.previous, changes)
+        _show_step("Next unjudged", "N", going.next, changes)
     rows = [
-        QueuedQuestion(str(place), text, count)
+        QueuedQuestion(str(place), text, count, changes=changes)
         for place, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
     ]
     _show_list(judging.question, rows, "The questions that you judge are listed here.", counted="Judged")
@@ -412,10 +474,10 @@ def _show_progress(judging: QuestionJudging) -> None:
     kind = "primary" if finished else "tertiary"
     if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
         address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
-        switch_page("evaluate")
+        address.switch_page("evaluate")
 
 
-def _show_step(label: str, key: str, question: str | None) -> None:
+def _show_step(label: str, key: str, question: str | None, changes: Mapping[str, Sequence[str]]) -> None:
     if st.button(label, key=f"round_{key}", type="tertiary", shortcut=key, disabled=question is None):
-        ask_question(question or "")
+        ask_question(question or "", changes)
         st.rerun()

@@ -44,7 +44,6 @@ from workbench.app.compare.judging import (
     store_in_history,
 )
 from workbench.app.compare.why import ExplainedQuestion, show_why
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error, show_message
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
@@ -65,8 +64,8 @@ from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFou
 from workbench.export import EXPORT_FORMATS, CompareArguments
 from workbench.ingestion.readers.formats import list_format_titles
 from workbench.retrieval.first_import import import_framework
-from workbench.retrieval.options import Ask, combine_with_indexes, split_strategy
-from workbench.retrieval.strategies import STRATEGIES
+from workbench.retrieval.options import Ask, combine_with_indexes
+from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.sample import questions_dir
 from workbench.services.answers import DEFAULT_PASSAGES
 from workbench.services.sample_corpus import SAMPLE_TITLE
@@ -260,7 +259,7 @@ def show_further_ways() -> None:
         st.html('<p class="wb-kind">Or add your own documents:</p>', width="content")
         for page, (label, icon) in START_PAGES.items():
             if st.button(label, icon=icon, type="tertiary"):
-                switch_page(page)
+                address.switch_page(page)
 
 
 def show_next_step(wb: Workbench, judging: bool) -> None:
@@ -509,16 +508,7 @@ def _show_inspector_buttons(tab: str) -> None:
 def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, strategies: tuple[str, ...]) -> None:
     """Show the tabs of the inspector and the content of the open one."""
     with st.container(key="inspector_head", horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
-        show_value("inspector_tab", tab)
-        st.segmented_control(
-            "Inspector",
-            list(INSPECTOR_TITLES),
-            key="inspector_tab",
-            format_func=INSPECTOR_TITLES.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-            on_change=lambda: address.put(look=st.session_state["inspector_tab"]),
-        )
+        choose_in_url("Inspector", INSPECTOR_TITLES, "look", "inspector_tab", current=tab)
         st.button("Close", key="inspector_close", type="tertiary", on_click=close_inspector, help="Esc")
     comparison = shown.explaining.comparison if shown else None
     if tab == "settings":
@@ -544,18 +534,8 @@ def _show_pane_choice(tab: str) -> None:
     """Show the panes as tabs, which the style sheet hides on wide screens, and hide the other panes on narrow ones."""
     named = address.get("pane")
     pane = named if named in PANE_TITLES else "inspector" if tab else "results"
-    show_value("pane", pane)
     with st.container(key="pane_choice"):
-        st.segmented_control(
-            "Pane",
-            list(PANE_TITLES),
-            key="pane",
-            format_func=PANE_TITLES.__getitem__,
-            required=True,
-            label_visibility="collapsed",
-            width="stretch",
-            on_change=lambda: address.put(pane=st.session_state["pane"]),
-        )
+        choose_in_url("Pane", PANE_TITLES, "pane", "pane", current=pane, width="stretch")
     others = ", ".join(f".st-key-panes > :has(> .st-key-pane_{name})" for name in PANE_TITLES if name != pane)
     st.html(f"<style>@media (max-width: 1099.9px), (max-height: 599.9px) {{ {others} {{ display: none; }} }}</style>")
 

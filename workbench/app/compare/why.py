@@ -26,8 +26,7 @@ from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ModelError, NotFound, WorkbenchError
 from workbench.marking import FUNCTION_WORDS, find_own_word, match_spans
 from workbench.retrieval.legs import leg_kind
-from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, split_strategy
 from workbench.types import Span, preference_text, to_plain
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from mcp_app.tool import Tool
 from mcp_app.tools import ALL_TOOLSETS, TOOLSETS
 from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
-from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import is_scoped, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
@@ -31,8 +30,7 @@ from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.formatting import count_text
 from workbench.opening import Opening
 from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY
-from workbench.storage.promotions import EVERYWHERE_KEY
-from workbench.types import Promotion
+from workbench.types import EVERYWHERE_KEY, Promotion
 
 if TYPE_CHECKING:
     from workbench.storage.tool_calls import ToolCall
@@ -89,7 +87,7 @@ def show_calls(wb: Workbench) -> None:
 def _open_on_compare(question: str) -> None:
     address.store_for_next_visit("compare", q=question)
     address.put(view=None)
-    switch_page("compare")
+    address.switch_page("compare")
 
 
 def make_call_row(call: ToolCall) -> dict[str, object]:

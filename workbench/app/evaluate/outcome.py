@@ -111,7 +111,9 @@ def show_ragas(outcome: ExperimentOutcome) -> None:
     if not rows:
         return
     st.subheader("Ragas", anchor=False)
-    st.caption("Mean (number of questions). Questions that could not be measured are excluded.")
+    prompts = {cell.extra["prompts"] for cell in outcome.done_cells if "prompts" in cell.extra}
+    used = f" Prompts of the metrics with an LLM: {', '.join(sorted(prompts))}." if prompts else ""
+    st.caption(f"Mean (number of questions). Questions that could not be measured are excluded.{used}")
     names = list(dict.fromkeys(name for cell in outcome.done_cells for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
     show_table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
@@ -144,7 +146,7 @@ def list_reasons(outcome: ExperimentOutcome) -> list[str]:
 
 def list_agreements(outcome: ExperimentOutcome) -> list[str]:
     """Return how well the LLM judge agrees with the test set's own judgments; [] without an LLM judge."""
-    from evals.judges.agreement import describe_agreement
+    from evals.judges.judging import describe_agreement
 
     return list(
         dict.fromkeys(describe_agreement(cell.extra["judge"]) for cell in outcome.done_cells if "judge" in cell.extra)

@@ -13,7 +13,6 @@ from streamlit.navigation.page import StreamlitPage
 from workbench.app.shell.serve import MISSING_PAGE
 from workbench.app.state import address
 
-_PAGES_KEY = "pages_of_the_app"
 MAX_PATH_CHARS = 80  # characters of an unknown path that are shown
 
 
@@ -26,6 +25,7 @@ class PageEntry:
     draw: Callable[[], None]  # draws it
     jobs: tuple[str, ...] = ()  # kinds of jobs that it shows itself, so that the tray omits them
     lists_files: bool = False  # true if the tray lists uploaded files on this page
+    has_scope: bool = True  # false if each test set on it has its own scope, so that there is no scope bar
 
 
 def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
@@ -38,7 +38,7 @@ def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitP
         entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name if place else "", default=place == 0)
         for place, entry in enumerate(entries)
     }
-    st.session_state[_PAGES_KEY] = pages
+    st.session_state[address.PAGES_KEY] = pages
     asked = _current_path()
     meant = pages.get(asked.lower())
     missing = PageEntry(MISSING_PAGE, "Page not found", lambda: _show_missing(asked))
@@ -64,7 +64,7 @@ def _current_path() -> str:
 
 def _show_missing(path: str) -> None:
     """Report an unknown path, with links to all pages."""
-    known: dict[str, StreamlitPage] = st.session_state[_PAGES_KEY]
+    known: dict[str, StreamlitPage] = st.session_state[address.PAGES_KEY]
     if path == MISSING_PAGE:  # a path of several parts is passed as a value
         path = address.get("path", path).strip("/")
     with st.container(key="failed"):
@@ -72,12 +72,3 @@ def _show_missing(path: str) -> None:
         st.html(f'<div class="wb-state">{body}</div>')
         for page in known.values():
             st.page_link(page)
-
-
-def switch_page(name: str) -> None:
-    """Go to a page; this ends the current run of the script.
-
-    Raises:
-        KeyError: There is no page with this name.
-    """
-    st.switch_page(st.session_state[_PAGES_KEY][name])

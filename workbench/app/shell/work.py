@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.shell.navigation import PageEntry, switch_page
+from workbench.app.shell.navigation import PageEntry
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, name_tab, note_change
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
@@ -93,7 +93,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
     """Show the button that opens a page for adding documents."""
     label, icon = START_PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
-        switch_page(page)
+        address.switch_page(page)
 
 
 def show_sample_button(wb: Workbench) -> None:

@@ -13,6 +13,7 @@ SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "since",
 # Of the inspector and the reader, which are closed on return to a page.
 INSPECTOR_KEYS = ("look", "doc", "at", "cut", "why", "by", "missed", "form", "part", "pane")
 _MEMORY = "address_memory"
+PAGES_KEY = "pages_of_the_app"  # in the session: Streamlit's page objects by name
 
 
 def get(name: str, default: str = "") -> str:
@@ -83,3 +84,12 @@ def add_base_path(path: str) -> str:
     """Return a path of the app, starting with a slash, below the base path."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{path}" if base else path
+
+
+def switch_page(name: str) -> None:
+    """Go to a page; this ends the current run of the script.
+
+    Raises:
+        KeyError: There is no page with this name.
+    """
+    st.switch_page(st.session_state[PAGES_KEY][name])

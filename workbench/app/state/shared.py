@@ -7,7 +7,7 @@ visitor has a session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -61,7 +61,16 @@ def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
     st.session_state[last] = choices
 
 
-def choose_in_url(label: str, titles: Mapping[str, str], name: str, key: str, *, labelled: bool = False) -> str:
+def choose_in_url(
+    label: str,
+    titles: Mapping[str, str],
+    name: str,
+    key: str,
+    *,
+    labelled: bool = False,
+    current: str = "",
+    width: Literal["content", "stretch"] = "content",
+) -> str:
     """Show a choice whose value is in the URL, and return it. The first one is the default, which the URL leaves out.
 
     Args:
@@ -70,9 +79,11 @@ def choose_in_url(label: str, titles: Mapping[str, str], name: str, key: str, *,
         name: Name of the value in the URL.
         key: Key of the widget.
         labelled: Show the label.
+        current: The current value, if it does not depend on the URL alone; then there is no default.
+        width: Width of the control.
     """
-    default, named = next(iter(titles)), address.get(name)
-    show_value(key, named if named in titles else default, titles.values())
+    default, named = "" if current else next(iter(titles)), address.get(name)
+    show_value(key, current or (named if named in titles else default), titles.values())
 
     def change() -> None:
         chosen = st.session_state[key]
@@ -84,7 +95,7 @@ def choose_in_url(label: str, titles: Mapping[str, str], name: str, key: str, *,
         key=key,
         format_func=titles.__getitem__,
         required=True,
-        width="content",
+        width=width,
         label_visibility="visible" if labelled else "collapsed",
         on_change=change,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 from workbench.formatting import count_text
+from workbench.ingestion.readers.formats import suggest_remedies
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, Passage
 
@@ -42,6 +44,15 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+MAX_BADGE_CHARS = 80  # characters of a title in a badge
+
+
+def format_measured(test_set: str, over: str) -> str:
+    """Return a test set and its scope as badges in Markdown, the same on every page."""
+    badges = (f"Test set: {test_set}" if test_set else "", f"Scope: {over}")
+    return " ".join(f":gray-badge[{escape_markdown(text, MAX_BADGE_CHARS)}]" for text in badges if text)
+
+
 def make_file_name(title: str, otherwise: str) -> str:
     """Return a file name made from a title's words that is safe on any system; ``otherwise`` if there are none."""
     words = "".join(char if char.isalnum() else "-" for char in title)
@@ -61,13 +72,14 @@ def describe_unsupported(names: Sequence[str]) -> str:
     """Return "Unsupported file type: clip.mp4.", or its plural for several files; "" for none."""
     if not names:
         return ""
+    advice = suggest_remedies(PurePath(name).suffix.lower() for name in names)
     if len(names) == 1:
-        return f"Unsupported file type: {names[0]}."
+        return f"Unsupported file type: {names[0]}. {advice}".strip()
     named, last = names[:-1], names[-1]
     if len(names) > MAX_FILES_NAMED:
         named = names[: MAX_FILES_NAMED - 1]
         last = count_text(len(names) - len(named), "other file")
-    return f"Unsupported file types: {', '.join(named)} and {last}."
+    return f"Unsupported file types: {', '.join(named)} and {last}. {advice}".strip()
 
 
 Hue = Literal[

@@ -15,7 +15,7 @@ from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_inst
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
-from workbench.ingestion.readers.mail import read_mail, read_mailbox
+from workbench.ingestion.readers.mail import read_entries, read_mail, read_mailbox
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx, read_rtf
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
@@ -28,6 +28,7 @@ from workbench.ingestion.readers.plain_text import (
     read_notebook,
     read_plain,
     read_separated,
+    read_subtitles,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
 from workbench.ingestion.text import detect_document_language, drop_encoded_data, looks_binary, normalise, open_reading
@@ -101,6 +102,16 @@ ALL_READERS = (
     Reader("notebook", read_notebook, (".ipynb",), title="notebooks"),
     Reader("mail", read_mail, (".eml",), title="mail", media_types=("message/rfc822",)),
     Reader("mail", read_mailbox, (".mbox",), title="mail", media_types=("application/mbox",)),
+    Reader(
+        "text", read_subtitles, (".srt", ".vtt"), title="subtitles", media_types=("application/x-subrip", "text/vtt")
+    ),
+    Reader(
+        "text",
+        read_entries,
+        (".ics", ".vcf"),
+        title="calendars and contacts",
+        media_types=("text/calendar", "text/vcard"),
+    ),
     Reader("rtf", read_rtf, (".rtf",), title="Rich Text", media_types=("application/rtf", "text/rtf")),
     Reader(
         "pdf",
@@ -194,6 +205,19 @@ def suggest_remedy(name: str) -> str | None:
     if any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS if reader not in INSTALLED_READERS):
         return f"It is an image. {INSTALL_ADVICE}"
     return f"Its format is not supported ({suffix}). Save it as {SAVED_AS[suffix]}." if suffix in SAVED_AS else None
+
+
+def suggest_remedies(suffixes: Iterable[str]) -> str:
+    """Return what to do about files of unsupported formats: "Save .msg as .eml, .doc as .docx." ; "" for none."""
+    known = sorted({suffix for suffix in suffixes if suffix not in READERS_BY_SUFFIX})
+    saved = [f"{suffix} as {SAVED_AS[suffix]}" for suffix in known if suffix in SAVED_AS]
+    has_images = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS for suffix in known)
+    sentences = (
+        f"Save {', '.join(saved)}." if saved else "",
+        "To read an archive, ingest it by itself." if ".zip" in known else "",
+        INSTALL_ADVICE if has_images else "",
+    )
+    return " ".join(filter(None, sentences))
 
 
 def is_prose(name: str) -> bool:

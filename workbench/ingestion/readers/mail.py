@@ -1,23 +1,40 @@
-"""Mail messages (.eml) and mailboxes (.mbox): subject, people, date and body; attachments are counted."""
+"""Mail messages (.eml), mailboxes (.mbox), calendars (.ics) and contacts (.vcf); attachments are counted."""
 
 from __future__ import annotations
 
+import quopri
 import re
+from base64 import b64decode
 from collections.abc import Iterator
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from itertools import groupby
 from typing import cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import convert_fragment, find_charset
-from workbench.ingestion.text import decode_text, leave_out
+from workbench.ingestion.text import decode_text, leave_out, open_reading
 
 SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
 BODY_KINDS = ("plain", "html")  # the first that a message has is read
 MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
+# A word of a header in another charset (RFC 2047), and the white space before the next one
+ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:\s+(?==\?[^?\s]+\?[BbQq]\?))?")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+class LenientPolicy(EmailPolicy):
+    """The standard library's rules, except that a header on which its parser fails counts as empty."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """Return the parsed header."""
+        try:
+            return super().header_fetch_parse(name, value)
+        except Exception:  # noqa: BLE001 - it raises IndexError, AttributeError, ValueError and others
+            return super().header_fetch_parse(name, "")
 
 
 def read_mail(data: bytes, name: str) -> Draft:
@@ -26,8 +43,8 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = message_from_bytes(data.lstrip(), policy=policy.default)
-    if not any(message.get(header) for header in ("From", "To", "Date", "Subject")):
+    message = _parse_message(data.lstrip())
+    if not any(_read_header(message, header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
     text = "\n\n".join(_read_message(message, name))
@@ -44,9 +61,13 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     if not MAILBOX_LINE.match(data):
         raise UnreadableDocument(f"'{name}' is not a mailbox in mbox format: its first line is not 'From ... TIME'.")
     texts = (QUOTED_LINE.sub(rb"\1", text) for text in MAILBOX_LINE.split(data) if text.strip())
-    messages = [message_from_bytes(text, policy=policy.default) for text in texts]
+    messages = [_parse_message(text) for text in texts]
     parts = [part for message in messages for part in _read_message(message, name)]
     return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
+
+
+def _parse_message(data: bytes) -> EmailMessage:
+    return cast("EmailMessage", message_from_bytes(data, policy=LenientPolicy()))
 
 
 def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
@@ -59,12 +80,13 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
         yield _read_body(body, name)
     elif not message.is_multipart():
         leave_out("bodies that are encrypted or no text")
-    kinds = [part.get_content_type() for part in message.walk() if not part.is_attachment()]
-    leave_out("calendar entries", kinds.count("text/calendar"))
+    calendars = [part for part in message.walk() if part.get_content_type() == "text/calendar" and part is not body]
+    for part in calendars:
+        yield from _read_entries(_read_body(part, name))
     for part in message.iter_attachments() if message.is_multipart() else ():
         if part.get_content_type() == "message/rfc822":
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)
-        else:
+        elif part not in calendars:
             leave_out("attachments")
 
 
@@ -78,14 +100,118 @@ def _read_body(part: MIMEPart, name: str) -> str:
 
 
 def _read_header(message: EmailMessage, header: str) -> str:
+    """Return a header as one line. Its charsets mean what they mean in browsers, unlike in the standard library."""
+    raw = next((value for name, value in message.raw_items() if name.lower() == header.lower()), "")
+    pieces: list[tuple[str, bytes]] = []  # charset, bytes; a character may be split over two encoded words
+    end = 0
+    for match in ENCODED_WORD.finditer(raw):
+        charset, encoding, text = match.groups()
+        pieces.append(("", raw[end : match.start()].encode("utf-8", "surrogateescape")))
+        data = text.encode("ascii", "ignore")
+        try:
+            data = b64decode(data + b"==") if encoding in "Bb" else quopri.decodestring(data, header=True)
+        except ValueError:  # damaged base64 is shown as it is
+            charset, data = "", match.group().encode("utf-8", "surrogateescape")
+        pieces.append((charset.lower(), data))
+        end = match.end()
+    pieces.append(("", raw[end:].encode("utf-8", "surrogateescape")))
+    groups = groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0])
+    return " ".join("".join(_decode_header(charset, b"".join(d for _, d in some)) for charset, some in groups).split())
+
+
+def _decode_header(charset: str, data: bytes) -> str:
     try:
-        return " ".join(str(message.get(header, "")).split())
-    except (ValueError, IndexError, AttributeError):  # the standard library's parser fails on some malformed headers
+        with open_reading():  # the notes of the file are about its body
+            return decode_text(data, "a header", charset)
+    except UnreadableDocument:
         return ""
 
 
 def _read_date(message: EmailMessage) -> str:
     try:
         return parsedate_to_datetime(_read_header(message, "Date")).date().isoformat()
-    except ValueError:
+    except (ValueError, OverflowError):
         return ""
+
+
+# --- Calendars (RFC 5545) and contacts (RFC 6350): a section for each entry ---
+
+FOLDED_LINE = re.compile(r"\n[ \t]")
+QUOTED_PRINTABLE = re.compile(r"^[^\n:]*QUOTED-PRINTABLE[^\n]*(?:(?<==)\n[^\n]*)+", re.IGNORECASE | re.MULTILINE)
+CONTENT_LINE = re.compile(r"(?:[\w-]+\.)?(?P<name>[\w-]+)(?P<parameters>(?:;(?:[^:\";]|\"[^\"]*\")*)*):(?P<value>.*)")
+ESCAPED_SIGN = re.compile(r"\\(.)")
+UTC_OR_DAY = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+TITLE_FIELDS = ("SUMMARY", "FN")
+ENTRY_FIELDS = {  # with the label of the line; "" for a paragraph
+    "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration", "RRULE": "Repeats", "STATUS": "Status",
+    "LOCATION": "Place", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "CATEGORIES": "Categories", "URL": "URL",
+    "NICKNAME": "Nickname", "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Phone", "EMAIL": "E-mail",
+    "ADR": "Address", "BDAY": "Birthday", "DESCRIPTION": "", "COMMENT": "", "NOTE": "",
+}  # fmt: skip
+UNREAD_FIELDS = {"ATTACH": "attachments", "PHOTO": "images", "LOGO": "images", "SOUND": "audio and video"}
+
+
+def read_entries(data: bytes, name: str) -> Draft:
+    """Return the entries of a calendar or of a file of contacts. The title is that of the calendar, or the only one.
+
+    Raises:
+        UnreadableDocument: It has no entry.
+    """
+    text = decode_text(data, name)
+    entries = list(_read_entries(text))
+    if not entries:
+        raise UnreadableDocument(f"'{name}' has no event, task or contact. Export it again.")
+    title = re.search(r"^(?:X-WR-CALNAME|NAME)[^:\n]*:(.*)", text, re.MULTILINE)
+    first = entries[0].partition("\n")[0].removeprefix("# ")
+    heading = title[1].strip() if title else first if len(entries) == 1 else ""
+    day = re.search(r"^Start: (\d{4}-\d\d-\d\d)", entries[0], re.MULTILINE) if len(entries) == 1 else None
+    return Draft("\n\n".join(entries), heading, {"entries": len(entries)} | ({"date": day[1]} if day else {}))
+
+
+def _read_entries(text: str) -> Iterator[str]:
+    """Yield each event, task, note and contact as Markdown; alarms and time zones have no text of their own."""
+    title, lines, blocks = "", list[str](), list[str]()
+    text = FOLDED_LINE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = QUOTED_PRINTABLE.sub(lambda field: field[0].replace("=\n", ""), text)
+    for line in text.split("\n"):
+        match = CONTENT_LINE.fullmatch(line)
+        if match is None:
+            continue
+        field, value = match["name"].upper(), _read_value(match)
+        if field == "BEGIN":
+            blocks.append(value.upper())
+        elif field == "END" and blocks:
+            block = blocks.pop()
+            if block in ("VEVENT", "VTODO", "VJOURNAL", "VCARD"):
+                yield "\n".join([f"# {title or 'No title'}\n", *lines])
+                title, lines = "", []
+            leave_out("reminders", block == "VALARM")
+        elif blocks and blocks[-1] not in ("VEVENT", "VTODO", "VJOURNAL", "VCARD"):
+            continue
+        elif field in UNREAD_FIELDS:
+            leave_out(UNREAD_FIELDS[field])
+        elif field in TITLE_FIELDS:
+            title = value
+        elif field in ENTRY_FIELDS and value:
+            label = ENTRY_FIELDS[field]
+            lines.append(f"{label}: {value}  " if label else f"\n{value}\n")
+
+
+def _read_value(line: re.Match[str]) -> str:
+    """Return a field's value as people read it: days and times in ISO 8601, people with names."""
+    parameters = dict(part.split("=", 1) for part in line["parameters"].upper().split(";") if "=" in part)
+    value = line["value"].strip()
+    if "QUOTED-PRINTABLE" in line["parameters"].upper():
+        value = decode_text(quopri.decodestring(value.encode()), "", parameters.get("CHARSET"))
+    time = UTC_OR_DAY.fullmatch(value)
+    if time is not None:
+        clock = f" {time[4]}:{time[5]}{' UTC' if time[6] else ''}" if time[4] else ""
+        zone = re.search(r"TZID=\"?([^;:\"]+)", line["parameters"], re.IGNORECASE)
+        return f"{time[1]}-{time[2]}-{time[3]}{clock}{f' ({zone[1]})' if zone and clock else ''}"
+    if line["name"].upper() in ("ADR", "ORG"):
+        value = ", ".join(filter(None, (part.strip() for part in re.split(r"(?<!\\);", value))))
+    person = re.search(r"CN=(?:\"([^\"]*)\"|([^;:]*))", line["parameters"], re.IGNORECASE)
+    value = re.sub(
+        r"^(?:mailto|tel):", "", ESCAPED_SIGN.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value), flags=re.I
+    )
+    return f"{person[1] or person[2]} ({value})" if person else value

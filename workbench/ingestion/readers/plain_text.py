@@ -1,4 +1,4 @@
-"""Readers of text formats: JSON, Markdown, notebooks, plain text, CSV and source code."""
+"""Readers of text formats: JSON, Markdown, notebooks, plain text, subtitles, CSV and source code."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from html import unescape
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.metadata import find_dates
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
 from workbench.ingestion.readers.html import convert_fragment
@@ -23,20 +25,21 @@ if TYPE_CHECKING:
     from yaml import Node, SafeLoader
 
 TITLE_KEYS = ("title", "name")
+JSON_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)  # keeps figures as written: 1.50
 
 
 def read_json(data: bytes, name: str) -> Draft:
     """Return a JSON value as "path: value" lines. A file with one value per line is read as JSON Lines."""
     text = decode_text(data, name)
     try:
-        value = json.loads(text)
+        value = JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return _records(text, name)
         raise UnreadableDocument(
             f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
         ) from error
-    return Draft(flatten_json(value), _find_title(value))
+    return Draft(flatten_json(value), _find_title(value), find_dates(value) if isinstance(value, dict) else {})
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
@@ -51,7 +54,7 @@ def _records(text: str, name: str) -> Draft:
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         try:
             if line.strip():
-                values.append(json.loads(line))
+                values.append(JSON_DECODER.decode(line))
         except (json.JSONDecodeError, RecursionError) as error:
             broken.append((number, error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"))
             values.append(line)
@@ -68,13 +71,13 @@ def _records(text: str, name: str) -> Draft:
 
 def _parse_concatenated(text: str) -> list[JsonValue] | None:
     """Return the concatenated JSON values of a text; None if it contains anything else."""
-    decoder, values, place = json.JSONDecoder(), list[JsonValue](), 0
+    values, place = list[JsonValue](), 0
     while place < len(text):
         if text[place].isspace():
             place += 1
             continue
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, place = JSON_DECODER.raw_decode(text, place)
         except (json.JSONDecodeError, RecursionError):
             return None
         values.append(value)
@@ -223,9 +226,10 @@ def _read_entry(key: str, lines: list[str]) -> object:
     try:
         loaded = yaml.load("\n".join(lines), Loader=_make_loader())
         return loaded[key] if isinstance(loaded, dict) and key in loaded else None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]]).strip()
-        if ": " not in words and words[:1] not in UNQUOTED_SIGNS:
+        is_date = isinstance(error, ValueError)  # such as 0000-00-00
+        if not is_date and ": " not in words and words[:1] not in UNQUOTED_SIGNS:
             raise
         return words.strip("\"'")
 
@@ -334,6 +338,53 @@ def _make_fence(text: str, language: str) -> str:
 def read_plain(data: bytes, name: str) -> Draft:
     """Return the decoded text, with the file name as title."""
     return Draft(decode_text(data, name))
+
+
+# --- Subtitles (SubRip and WebVTT): the spoken text without times ---
+
+CUE_TIME = re.compile(r"((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})\s*-->\s*((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})[^\n]*")
+CUE_TAG = re.compile(r"</?(?:[bciu]|ruby|rt|lang|font|v)(?:[.\s:][^>]*)?>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
+SPEAKER_TAG = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>", re.IGNORECASE)
+MIN_PAUSE_S = 2.0  # seconds between cues that start a paragraph
+
+
+def read_subtitles(data: bytes, name: str) -> Draft:
+    """Return the spoken text: a paragraph for each speaker and after each pause. Lines repeated by cues are kept once.
+
+    Raises:
+        UnreadableDocument: It has no cues.
+    """
+    text = NEWLINES.sub("\n", decode_text(data, name))
+    blocks = re.split(r"\n[ \t]*(?:\n[ \t]*)+", text)
+    leave_out("comments", sum(block.startswith("NOTE") for block in blocks))
+    paragraphs: list[list[str]] = []
+    ended, last_speaker = -MIN_PAUSE_S, ""
+    for block in blocks:
+        time = CUE_TIME.search(block)
+        if time is None:
+            continue
+        cue = block[time.end() :]
+        tag = SPEAKER_TAG.search(cue)
+        speaker = tag[1].strip() if tag else ""
+        if not paragraphs or _parse_cue_time(time[1]) - ended >= MIN_PAUSE_S or speaker != last_speaker:
+            paragraphs.append([])
+        lines = filter(None, (unescape(CUE_TAG.sub("", line)).strip() for line in cue.split("\n")))
+        for line in lines:
+            said = f"{speaker}: {line}" if speaker and not paragraphs[-1] else line
+            if said not in paragraphs[-1][-2:] and f"{speaker}: {line}" not in paragraphs[-1][-2:]:
+                paragraphs[-1].append(said)
+        ended, last_speaker = _parse_cue_time(time[2]), speaker
+    if not paragraphs:
+        raise UnreadableDocument(f"'{name}' is not a subtitle file: it has no line with two times. Check its suffix.")
+    return Draft("\n\n".join("\n".join(lines) for lines in paragraphs), metadata={"seconds": round(ended)})
+
+
+def _parse_cue_time(text: str) -> float:
+    """Return a time such as 1:02:03,5 in seconds."""
+    seconds = 0.0
+    for part in text.replace(",", ".").split(":"):
+        seconds = 60 * seconds + float(part)
+    return seconds
 
 
 # --- CSV and TSV, with the delimiter detected ---

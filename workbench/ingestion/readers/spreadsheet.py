@@ -190,6 +190,7 @@ class SheetRows:
     rows: dict[int, dict[int, str]] = field(default_factory=dict[int, dict[int, str]])  # text by column, by row number
     hidden: set[int] = field(default_factory=set[int])  # numbers of hidden rows
     hidden_columns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # first and last hidden column
+    margins: list[str] = field(default_factory=list[str])  # headers and footers
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:
@@ -228,6 +229,7 @@ class _Workbook:
                 self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
             else:
                 leave_out("chart sheets" if kind == "chartsheet" else "sheets that are missing in the file")
+        self.margins: set[str] = set()  # headers and footers that were read, because sheets repeat them
         by_kind = dict(links.values())
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
         self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
@@ -318,6 +320,8 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     text = _format_rows(_mark_hidden(sheet))
     links = book.links(path)
     parts = [text, _comments(book, links), *_read_drawings(book, links)]
+    parts += [text for text in dict.fromkeys(sheet.margins) if text not in book.margins]
+    book.margins.update(sheet.margins)
     body = "\n\n".join(filter(None, parts))
     return f"## {title}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
 
@@ -334,7 +338,7 @@ def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
                 sheet.hidden_columns.append((first, int(element.get("max") or first)))
             continue
         if local == "headerFooter":
-            leave_out("headers and footers", sum(bool((each.text or "").strip()) for each in element))
+            sheet.margins += [text for each in element if (text := _margin_text(each.text or ""))]
             continue
         given = element.get("r") or ""
         number = int(given) if given.isdecimal() else number + 1
@@ -345,6 +349,22 @@ def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
                 sheet.hidden.add(number)
     leave_out("formulas without a stored value", formulas.without_value)
     return sheet
+
+
+MARGIN_SECTION = re.compile(r"&[LCR]", re.IGNORECASE)
+MARGIN_CODE = re.compile(r"&(?:\"[^\"]*\"|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])", re.IGNORECASE)
+PAGE_CODE = re.compile(r"&[PN]", re.IGNORECASE)
+MAX_PAGE_WORDS = 2  # of a section with a page number: "Page 1 of 2" has no more
+
+
+def _margin_text(written: str) -> str:
+    """Return a header or footer without the codes of fonts, page numbers and dates; "" if there is nothing else."""
+    texts: list[str] = []
+    for section in MARGIN_SECTION.split(written):
+        words = MARGIN_CODE.sub("", section.replace("&&", "\0")).replace("\0", "&").split()
+        most = MAX_PAGE_WORDS if PAGE_CODE.search(section) else 0
+        texts += [" ".join(words)] if sum(any(map(str.isalpha, word)) for word in words) > most else []
+    return " ".join(texts)
 
 
 def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formulas) -> dict[int, str]:

@@ -22,7 +22,6 @@ from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
 from workbench.retrieval.own import (
-    FAULT_END,
     OWN_NOTE,
     UNMATCHED_PREFIX,
     OwnAnswer,
@@ -42,7 +41,7 @@ from workbench.storage.passages import (
 )
 from workbench.storage.postings import rank_everything
 from workbench.storage.ranking import fetch_query_terms, filter_passages
-from workbench.types import MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
+from workbench.types import FAULT_END, MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
 
 NARROW_FACTOR = (
     4  # hits requested if there is a scope, as a multiple of the limit, since a foreign retriever ignores it

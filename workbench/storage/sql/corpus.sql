@@ -100,9 +100,9 @@ UPDATE crawl_jobs SET source_id = NULL WHERE source_id = %(id)s
 DELETE FROM sources WHERE id = %(id)s
 
 -- source_ids_in_scope: the ids of the sources a scope names; NULL parameters are ignored, tags match regardless of case,
--- and sources of the types in "apart" count only if they are named
+-- sources of the types in "apart" count only if they are named, and those of other indexes only if nothing is named
 SELECT s.id, s.scope, s.project_id, s.folder_id, s.tags FROM sources s
-WHERE s.source_type <> 'dataset'
+WHERE (s.source_type <> 'dataset' OR %(datasets)s)
   AND (%(kind)s::text <> 'global' OR s.scope = 'global')
   AND (%(kind)s::text <> 'project' OR s.project_id = %(project_id)s)
   AND (%(project_id)s::text IS NULL OR s.scope = 'global' OR s.project_id = %(project_id)s)
@@ -239,8 +239,8 @@ ORDER BY d.created_at, d.key
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
 
--- documents_undated: the number of documents of a scope without a date; NULL parameters are ignored
-SELECT count(*) AS n FROM documents d
+-- documents_undated: the number of an index's documents in a scope without a date; NULL parameters are ignored
+SELECT count(*) AS n FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
     WHERE d.document_date IS NULL
       AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
       AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))

@@ -1,12 +1,14 @@
 -- dataset_insert: a new test set
-INSERT INTO datasets (id, title, description, source_id, corpus_hash, scope)
-VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s, %(scope)s)
+INSERT INTO datasets (id, title, description, source_id, corpus_hash, scope, grades)
+VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s, %(scope)s, %(grades)s)
 
 -- dataset_list: test sets with the counts of their current version; NULL is ignored
 SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL) AS questions,
-    (SELECT count(*) FROM judgments j WHERE j.dataset_id = d.id AND j.until IS NULL) AS judgments,
+    (SELECT count(DISTINCT (j.question_id, j.document, j.start_at, j.end_at)) FROM judgments j
+        WHERE j.dataset_id = d.id AND j.until IS NULL AND j.judge <> 'llm') AS judgments,
     (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL AND EXISTS (
-        SELECT FROM judgments j WHERE j.dataset_id = d.id AND j.question_id = q.question_id AND j.until IS NULL AND j.grade > 0))
+        SELECT FROM judgments j WHERE j.dataset_id = d.id AND j.question_id = q.question_id AND j.until IS NULL AND j.grade > 0
+            AND j.judge <> 'llm'))
     AS answerable
 FROM datasets d WHERE (%(key)s::text IS NULL OR d.id = %(key)s OR d.title = %(key)s)
 ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
@@ -15,7 +17,8 @@ ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
 UPDATE datasets SET version = version + 1, updated_at = now() WHERE id = %(id)s RETURNING version
 
 -- dataset_update: NULL leaves a field unchanged
-UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description), updated_at = now()
+UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description),
+    grades = coalesce(%(grades)s, grades), updated_at = now()
 WHERE id = %(id)s
 
 -- dataset_corpus: set another corpus, which makes a new version
@@ -43,15 +46,15 @@ ORDER BY (SELECT min(f.position) FROM dataset_questions f
 UPDATE judgments SET until = %(version)s
 WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS NULL
   AND (%(document)s::text IS NULL OR document = %(document)s AND start_at IS NOT DISTINCT FROM %(start)s
-       AND end_at IS NOT DISTINCT FROM %(end)s AND (judge = 'llm') = (%(judge)s = 'llm'))
+       AND end_at IS NOT DISTINCT FROM %(end)s AND rater = %(rater)s)
 
 -- judgment_insert: a judgment is valid from this version on
-INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge, pages)
+INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge, rater, reason, pages)
 VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %(start)s, %(end)s, %(quote)s, %(judge)s,
-    %(pages)s)
+    %(rater)s, %(reason)s, %(pages)s)
 
 -- judgment_list: the judgments of one version
-SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, pages, judge FROM judgments
+SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, pages, judge, rater, reason, created_at FROM judgments
 WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s) ORDER BY id
 
 -- run_begin: the run with a key, inserted if there is none
@@ -80,14 +83,14 @@ DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
 -- answer_insert: a run's answer to one question; two processes may compute it at the same time
-INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
-VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within, usage)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s, %(usage)s) ON CONFLICT DO NOTHING
 
 -- answer_questions: the questions that a run has answered
 SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
 -- answer_list: a run's answers so far
-SELECT question_id, documents, passages, latency_ms, degraded, within FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+SELECT question_id, documents, passages, latency_ms, degraded, within, usage FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
@@ -114,6 +117,16 @@ SELECT id, winner FROM experiments WHERE winner IS NOT NULL
 -- experiment_keep_winner: the winner of a finished experiment
 UPDATE experiments SET winner = %(winner)s WHERE id = %(id)s AND status = 'done'
 
+-- experiment_annotate: NULL leaves a value unchanged
+UPDATE experiments SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags) WHERE id = %(id)s
+
+-- experiment_annotate_run: the same of a run; NULL leaves a value unchanged
+UPDATE experiment_runs SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags)
+WHERE experiment_id = %(id)s AND label = %(run)s
+
+-- experiment_view: the saved view of an experiment
+UPDATE experiments SET view = %(view)s WHERE id = %(id)s
+
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
@@ -124,5 +137,5 @@ ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, la
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_runs: an experiment's runs in the order of the matrix
-SELECT x.position, x.label, x.extra, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
+SELECT x.position, x.label, x.extra, x.note, x.tags, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
 WHERE x.experiment_id = %(experiment_id)s ORDER BY x.position

@@ -79,14 +79,19 @@ totals AS (
         coalesce(array_agg(language ORDER BY language), '{{}}') AS languages,
         (SELECT concat_ws(' ', sum(s.passages), sum(s.terms)) FROM index_statistics s WHERE s.index_name = %(index)s) AS counts,
         (SELECT max(updated_at) FROM documents) AS changed FROM spoken),
+signed AS MATERIALIZED (
+    SELECT n.name, n.written, n.is_whole, coalesce(min(w.place), 0) AS position
+    FROM workbench_names(workbench_plain(%(query)s)) n LEFT JOIN regexp_matches(%(query)s, '[[:alnum:]]+', 'g')
+        WITH ORDINALITY AS w (m, place) ON lower(w.m[1]) = lower(substring(n.written FROM '[[:alnum:]]+'))
+    GROUP BY n.name, n.written, n.is_whole),
 names AS MATERIALIZED (
     SELECT string_agg(n.written, ' ') AS written, array_agg(n.name) AS names,
         string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
-    FROM workbench_names(CASE WHEN workbench_may_have_names(%(query)s) THEN %(query)s END) n
-        JOIN {lexicon} l ON l.term = n.name AND l.df > 0
-    WHERE n.name <> ALL(%(absent)s::text[])),
+    FROM signed n JOIN {lexicon} l ON l.term = n.name AND l.df > 0
+    WHERE n.is_whole AND n.name <> ALL(%(absent)s::text[])),
 asked AS MATERIALIZED (
-    SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
+    SELECT u.lexeme AS term, coalesce((SELECT min(s.position) FROM signed s WHERE s.name = u.lexeme), min(u.positions[1])) AS position,
+        sum(g.passages)::bigint AS passages
     FROM spoken g, names n, unnest(workbench_terms(g.language, %(query)s)) u
     WHERE n.pattern IS NULL OR u.lexeme = ANY(n.names)
         OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
@@ -94,7 +99,7 @@ asked AS MATERIALIZED (
     GROUP BY u.lexeme),
 known AS MATERIALIZED (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
-SELECT totals.*, names.names, t.*,
+SELECT totals.*, names.names, ARRAY(SELECT name FROM signed) AS signed, t.*,
     ARRAY(SELECT DISTINCT u.lexeme FROM spoken g, unnest(workbench_terms(g.language, %(names)s)) u) AS name_terms,
     CASE WHEN (SELECT sum(df) FROM known) <= %(at_once)s THEN ARRAY(
         SELECT (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) FROM known k ORDER BY k.id)

@@ -1,19 +1,20 @@
 import { SHAPES, afterPress, goOn, make, ms, oneStop, renderedText, shape, spoken } from "../../widgets/scripts/shared.js";
 
 // Judging: a mark is shown at once and sent until the page confirms it, so that none is lost or counted twice.
-const GRADES = [["1", "relevant", 2], ["2", "partly", 1], ["3", "not relevant", 0], ["0", "clear", null]];
-const GRADES_OF_KEYS = { ...Object.fromEntries(GRADES.map(([key, , grade]) => [key, grade])), Backspace: null };
-const SIGNS = { 2: "●", 1: "◐", 0: "○" };
+// judging.scale has the rows [name, grade], best first; their keys are 1, 2, ...
+const buttonsOf = (judging) => [...judging.scale.map(([name, grade], place) => [String(place + 1), name, grade]), ["0", "clear", null]];
+const gradeOfKey = (judging, key) => key === "Backspace" ? null : buttonsOf(judging).find(([own]) => own === key)?.[2];
+const signOf = (judging, grade) => grade === null ? "×" : grade <= 0 ? "○" : grade < judging.scale[0][1] ? "◐" : "●";
 
-function grades() {
+function grades(judging) {
   return make("div", { class: "grades", role: "group", "aria-label": "Judgment" },
-    GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
-      make("kbd", { "aria-hidden": "true" }, key), make("span", { class: "sign", "aria-hidden": "true" }, SIGNS[grade] ?? "×"), make("span", { class: "word" }, name))), make("span", { class: "through", hidden: true }));
+    buttonsOf(judging).map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
+      make("kbd", { "aria-hidden": "true" }, key), make("span", { class: "sign", "aria-hidden": "true" }, signOf(judging, grade)), make("span", { class: "word" }, name))), make("span", { class: "through", hidden: true }));
 }
 
 function judgingHint(judging) {
   return make("p", { class: "judging-hint" }, make("span", {}, "Judging for ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or focus:"),
-    GRADES.map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)),
+    buttonsOf(judging).map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)),
     make("span", {}, "nDCG uses each document's best passage"));
 }
 
@@ -54,8 +55,8 @@ function liveScore(root, column, now) {
 function tallyOf(root, column, now) {
   const seen = column.hits.map((hit) => now.get(hit.key) ?? gradeThrough(root, now, hit.key)).filter((grade) => grade !== undefined);
   const count = (grade) => seen.filter((one) => one === grade).length;
-  return [`${seen.length} of ${column.hits.length} judged`, ...GRADES.slice(0, 3).map(([, name, grade]) =>
-    make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), spoken(name), String(count(grade)))), liveScore(root, column, now)];
+  return [`${seen.length} of ${column.hits.length} judged`, ...root.data.judging.scale.map(([name, grade]) =>
+    make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${signOf(root.data.judging, grade)} `), spoken(name), String(count(grade)))), liveScore(root, column, now)];
 }
 
 function paintGrades(root) {
@@ -64,7 +65,7 @@ function paintGrades(root) {
   root.querySelectorAll(".card").forEach((item) => {
     const grade = now.get(item.dataset.key);
     item.dataset.judged = grade === undefined ? "" : String(grade);
-    paintThrough(item, gradeThrough(root, now, item.dataset.key));
+    paintThrough(root, item, gradeThrough(root, now, item.dataset.key));
     item.querySelectorAll(".grade").forEach((button) => {
       const own = button.dataset.grade;
       if (own === "null") button.setAttribute("aria-disabled", String(grade === undefined));
@@ -77,10 +78,10 @@ function paintGrades(root) {
   });
 }
 
-function paintThrough(item, grade) {
-  const line = item.querySelector(".through"), name = GRADES.find(([, , one]) => one === grade)?.[1];
+function paintThrough(root, item, grade) {
+  const line = item.querySelector(".through"), name = root.data.judging.scale.find(([, one]) => one === grade)?.[0];
   line.hidden = grade === undefined;
-  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `judged ${name} via an overlapping passage`] : []));
+  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${signOf(root.data.judging, grade)} `), `judged ${name} via an overlapping passage`] : []));
 }
 
 function mark(root, item, grade) {
@@ -116,11 +117,11 @@ function listenForGrades(root) {
   watchPointed(root);
   const onKey = (event) => {
     if (!root.isConnected) return document.removeEventListener("keydown", onKey);
-    if (!root.data.judging || !(event.key in GRADES_OF_KEYS) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (!root.data.judging || gradeOfKey(root.data.judging, event.key) === undefined || event.ctrlKey || event.metaKey || event.altKey) return undefined;
     if (event.composedPath()[0].matches?.("input, textarea, select, [contenteditable=true]")) return undefined;
     if (!root.pointed?.isConnected) return undefined;
     event.preventDefault();
-    if (!event.repeat) mark(root, root.pointed, GRADES_OF_KEYS[event.key]);
+    if (!event.repeat) mark(root, root.pointed, gradeOfKey(root.data.judging, event.key));
     return undefined;
   };
   document.addEventListener("keydown", onKey);
@@ -219,7 +220,7 @@ function card(hit, column, first, judging) {
     make("div", { class: "foot" },
       onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
       make("button", { class: "why", type: "button", tabindex: "-1", }, "Why", spoken(` ${hit.title} is here`))),
-    judging ? grades() : null);
+    judging ? grades(judging) : null);
   return Object.assign(item, { hit, cut: column.cut, column: column.name });
 }
 

@@ -1,0 +1,197 @@
+"""Raters: agreement with published values, several raters on one queue, disagreements, an LLM, and files both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.test_set import Judgment
+from evals.test_sets.raters import cohens_kappa, krippendorffs_alpha, measure_raters
+from evals.test_sets.store import Rating
+from tests.evals.conftest import TEXTS, StartJudge
+from workbench import Settings, Workbench
+from workbench.cli import main
+from workbench.errors import InvalidInput, NotFound
+
+# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers, twelve units
+KRIPPENDORFF = (
+    (1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None),
+    (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3),
+    (None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None),
+    (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None),
+)
+
+
+def test_alpha_is_that_of_krippendorffs_example() -> None:
+    units = [[grade for grade in unit if grade is not None] for unit in zip(*KRIPPENDORFF, strict=True)]
+    assert krippendorffs_alpha(units, ordinal=False) == pytest.approx(0.743, abs=0.0005)
+    assert krippendorffs_alpha(units) == pytest.approx(0.815, abs=0.0005)
+    assert krippendorffs_alpha([[1, 1], [1, 1]]) is None
+    assert krippendorffs_alpha([[1], [2]]) is None
+
+
+def test_kappa_can_be_checked_by_hand() -> None:
+    # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: observed .7, expected .5 * .6 + .5 * .4 = .5, kappa .4
+    table = [(1, 1)] * 20 + [(1, 0)] * 5 + [(0, 1)] * 10 + [(0, 0)] * 15
+    assert cohens_kappa(table) == 0.4
+    # grades 0 1 2 against 0 2 2: distance 1/3; expected (0+2+2 + 1+1+1 + 2+0+0) / 9 = 1: 1 - 1/3
+    assert cohens_kappa([(0, 0), (1, 2), (2, 2)], weighted=True) == pytest.approx(2 / 3, abs=1e-6)
+    assert cohens_kappa([(1, 1), (1, 1)]) is None
+    assert cohens_kappa([]) is None
+
+
+def rate(rater: str, grades: str, judge: str = "person") -> list[Rating]:
+    return [Rating(Judgment("q", f"d{n}", int(g)), rater, judge) for n, g in enumerate(grades) if g != "."]
+
+
+def test_a_second_round_shows_consistency_and_is_no_rater() -> None:
+    found = measure_raters(
+        "Mine", 3, [*rate("Ada", "2210"), *rate("Bo", "2110"), *rate("m", "2.00", "llm"), *rate("m #2", "2.10", "llm")]
+    )
+    assert [(one.rater, one.is_llm, one.judgments, one.base_rate, one.consistency) for one in found.raters] == [
+        ("Ada", False, 4, 0.75, None),
+        ("Bo", False, 4, 0.75, None),
+        ("m", True, 3, pytest.approx(1 / 3, abs=1e-6), pytest.approx(2 / 3, abs=1e-6)),
+    ]
+    pairs = {(one.a, one.b, one.scale): (one.places, one.agreement) for one in found.pairs}
+    assert pairs["Ada", "Bo", "3 grades"] == (4, 0.75)
+    assert pairs["Ada", "Bo", "relevant or not"] == (4, 1.0)
+    assert len(pairs) == 6
+    assert found.disagreements == 1  # of the two people; the LLM's do not need to be settled
+
+
+@pytest.fixture
+def pets(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Two questions of a stored test set over the user's documents."""
+    wb.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}), source="Animals")
+    made = wb.test_sets.create("Pets")
+    wb.test_sets.add_questions(made.id, ["Why do cats purr?", "Who makes honey?"])
+    return wb
+
+
+def ids_of(wb: Workbench) -> tuple[list[str], dict[str, str]]:
+    """Return the ids of the questions, and of the documents by title."""
+    return [one.id for one in wb.test_sets.load("Pets").questions], {one.title: one.id for one in wb.documents.list()}
+
+
+def test_two_raters_judge_one_queue_and_their_disagreement_is_settled(pets: Workbench) -> None:
+    (first, _), documents = ids_of(pets)
+    sets, cats, dogs = pets.test_sets, documents["Cats"], documents["Dogs"]
+    sets.judge("Pets", first, cats, "relevant", rater="Ada", reason="It is about purring")
+    sets.judge("Pets", first, cats, "not", rater="Bo")
+    sets.judge("Pets", first, dogs, "not", rater="Ada")
+    assert sets.load("Pets").qrels == {first: {cats: 0, dogs: 0}}  # the lower middle one
+    (open_one,) = sets.disagreements("Pets")
+    assert (open_one.document, open_one.grades) == (cats, {"Ada": 2, "Bo": 0})
+    assert open_one.reasons == {"Ada": "It is about purring"}
+    ratings = sets.ratings("Pets")
+    assert [(one.rater, one.judgment.grade) for one in ratings] == [("Ada", 2), ("Bo", 0), ("Ada", 0)]
+    assert all(one.at for one in ratings)
+    with pytest.raises(NotFound, match="The raters are 'Ada', 'Bo'"):
+        sets.settle("Pets", "Cy")
+    assert sets.settle("Pets", "Ada") == 1
+    assert sets.load("Pets").qrels[first] == {cats: 2, dogs: 0}
+    assert sets.disagreements("Pets") == []
+    sets.judge("Pets", first, cats, "partly", rater="Bo")  # changes Bo's own judgment only
+    assert sets.load("Pets").qrels[first][cats] == 2
+    assert sets.info("Pets").judgments == 2
+
+
+def test_the_scale_of_raters_is_kept(pets: Workbench) -> None:
+    (first, _), documents = ids_of(pets)
+    sets = pets.test_sets
+    sets.update("Pets", grades=4)
+    sets.judge("Pets", first, documents["Cats"], "perfect", rater="Ada")
+    assert sets.load("Pets").qrels[first][documents["Cats"]] == 3
+    with pytest.raises(InvalidInput, match=r"Invalid grade 4 of a rater; use '0 \(not\)'"):
+        sets.judge("Pets", first, documents["Cats"], 4, rater="Ada")
+    with pytest.raises(InvalidInput, match="has used the grade 3; 3 grades end at 2"):
+        sets.update("Pets", grades=3)
+    with pytest.raises(InvalidInput, match="Invalid number of grades 6"):
+        sets.update("Pets", grades=6)
+    with pytest.raises(InvalidInput, match="Invalid name '' of a rater"):
+        sets.judge("Pets", first, documents["Cats"], 1, rater="  ")
+
+
+def test_judgments_go_out_and_come_back(pets: Workbench, tmp_path: Path) -> None:
+    (first, second), documents = ids_of(pets)
+    sets = pets.test_sets
+    sets.judge("Pets", first, documents["Cats"], "relevant", rater="Ada", reason="Says so")
+    sets.judge("Pets", first, documents["Cats"], "partly", rater="Bo")
+    sets.judge("Pets", second, documents["Bees"], "relevant", rater="Bo")
+    assert sets.export("Pets", tmp_path / "all.csv") == 3
+    assert sets.export("Pets", tmp_path / "bo.qrels", format="qrels", rater="Bo") == 2
+    assert (tmp_path / "bo.qrels").read_text() == (
+        f"{first} 0 {documents['Cats']} 1\n{second} 0 {documents['Bees']} 2\n"
+    )
+    assert sets.export("Pets", tmp_path / "beir", format="beir") == 2
+    before = [(one.rater, one.judgment.place, one.judgment.grade, one.reason) for one in sets.ratings("Pets")]
+    for rater in ("Ada", "Bo"):
+        for question, title in ((first, "Cats"), (second, "Bees")):
+            sets.judge("Pets", question, documents[title], None, rater=rater)
+    assert sets.ratings("Pets") == []
+    assert sets.import_judgments("Pets", tmp_path / "all.csv").judgments == 3
+    after = [(one.rater, one.judgment.place, one.judgment.grade, one.reason) for one in sets.ratings("Pets")]
+    assert sorted(after) == sorted(before)
+    lines = (tmp_path / "bo.qrels").read_text() + f"{first} 0 nothing 1\nq9 0 {documents['Cats']} 1\n"
+    (tmp_path / "cy.qrels").write_text(lines + f"{second} 0 {documents['Cats']} 7\n")
+    read = sets.import_judgments("Pets", tmp_path / "cy.qrels", rater="Cy")
+    assert (read.judgments, len(read.problems)) == (2, 3)
+    assert sets.agreement("Pets").pairs[-1].places > 0
+
+
+def test_an_llm_is_a_rater_with_its_base_rate_and_consistency(
+    make_settings: Callable[..., Settings], start_judge: StartJudge, folder: Callable[..., Path]
+) -> None:
+    settings = make_settings(llm_base_url=start_judge("good")._base_url, llm_model="small")
+    with Workbench.open(settings=settings) as wb:
+        wb.ingest(folder({"cats.md": "# Cats\n\nCats purr when they are content."}), source="Animals")
+        sets, (cats,) = wb.test_sets, wb.documents.list()
+        sets.create("Pets")
+        with pytest.raises(InvalidInput, match="Nothing in 'Pets' has been judged"):
+            sets.rate_by_llm("Pets")
+        purr, honey = sets.add_questions("Pets", ["Why do cats purr?", "Who makes honey?"])
+        sets.judge("Pets", purr.id, cats.id, "relevant", rater="Ada")
+        sets.judge("Pets", honey.id, cats.id, "not", rater="Ada")
+        rated = sets.rate_by_llm("Pets", rounds=2)
+        assert (rated.rater, rated.judged, rated.left_out, dict(rated.reasons)) == ("small", 4, 0, {})
+        found = sets.agreement("Pets")
+        llm = next(one for one in found.raters if one.is_llm)
+        assert (llm.rater, llm.base_rate, llm.consistency) == ("small", 0.5, 1.0)
+        assert found.scales[0].alpha == 1.0 and found.disagreements == 0
+        assert sets.load("Pets").qrels == {purr.id: {cats.id: 2}, honey.id: {cats.id: 0}}
+
+
+def test_the_command_settles_what_two_files_disagree_on(
+    pets: Workbench, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, second), documents = ids_of(pets)
+    monkeypatch.setenv("WORKBENCH_HOME", str(pets.settings.home))
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", pets.settings.database_url.get_secret_value())
+    monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", pets.settings.embedding_model)
+    header = "id,question,document,title,text,grade"
+    for name, grades in (("ada", ("relevant", "not")), ("bo", ("relevant", "relevant"))):
+        rows = [f"{q},?,{documents['Cats']},Cats,,{g}" for q, g in zip((first, second), grades, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows]))
+        assert main(["judgments", "import", "Pets", str(tmp_path / f"{name}.csv"), "--rater", name.title()]) == 0
+    capsys.readouterr()
+    assert main(["judgments", "agreement", "Pets", "--json"]) == 0
+    shown = capsys.readouterr()
+    value = json.loads(shown.out)
+    assert (value["disagreements"], value["pairs"][0]["agreement"]) == (1, 0.5)
+    assert "Disagreements to settle: 1." in shown.err
+    assert main(["judgments", "disagreements", "Pets"]) == 0
+    assert "Ada 0, Bo 2" in capsys.readouterr().out
+    chosen = ["--question", second, "--document", documents["Cats"], "--grade", "not", "--reason", "No honey"]
+    assert main(["judgments", "settle", "Pets", *chosen]) == 0
+    assert "Disagreements settled: 1. To settle: 0." in capsys.readouterr().out
+    assert main(["judgments", "settle", "Pets"]) == 2
+    assert main(["judgments", "export", "Pets", str(tmp_path / "out.qrels"), "--format", "qrels"]) == 0
+    assert (
+        tmp_path / "out.qrels"
+    ).read_text() == f"{first} 0 {documents['Cats']} 2\n{second} 0 {documents['Cats']} 0\n"
+    assert main(["judgments", "scale", "Pets", "5"]) == 0
+    assert "0 not, 1 related, 2 partly, 3 relevant, 4 perfect" in capsys.readouterr().out

@@ -23,7 +23,6 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSe
 
 from workbench.errors import ConfigurationError, Conflict, InvalidInput
 from workbench.runtime import replace_file
-from workbench.types import Value
 
 
 def default_home() -> Path:
@@ -298,7 +297,7 @@ _WRITING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class SettingValue(Value):
+class SettingValue:
     """The value of a setting, and its origin."""
 
     variable: str

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.app.system.setup import KEY, MODEL, URL, find_changes
+from workbench.app.system.page import KEY, MODEL, URL, find_changes
 from workbench.errors import Conflict
 from workbench.settings import DEFAULT, ENVIRONMENT, SettingValue
 

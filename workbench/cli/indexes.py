@@ -67,23 +67,13 @@ def _add_preview(verbs: Subcommands) -> None:
 
 
 def _preview(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    from workbench.services.indexes import PREVIEWED_CHUNKERS
-
     document = wb.documents.get(arguments.document)
-    chunkers = list(dict.fromkeys(arguments.chunker or PREVIEWED_CHUNKERS))
-    cut = {name: wb.indexes.preview(document.id, name, model=arguments.model) for name in chunkers}
-    texts = {name: [each.text or (document.text or "")[each.start : each.end] for each in cut[name]] for name in cut}
-    value = {
-        name: [
-            {"start": each.start, "end": each.end, "headings": list(each.heading_path), "text": text}
-            for each, text in zip(cut[name], texts[name], strict=True)
-        ]
-        for name in cut
-    }
+    chunkers = list(dict.fromkeys(arguments.chunker or wb.indexes.PREVIEWED))
+    value = {name: wb.indexes.preview(document.id, name, model=arguments.model) for name in chunkers}
     rows = [
-        (name, place, len(text), " ".join(text.split())[:80])
-        for name in cut
-        for place, text in enumerate(texts[name], 1)
+        (name, place, len(each.text), " ".join(each.text.split())[:80])
+        for name in value
+        for place, each in enumerate(value[name], 1)
     ]
     return out.table({"chunkers": value}, ("Chunker", "Passage", "Characters", "Text"), rows, "No passages.")
 

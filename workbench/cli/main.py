@@ -25,7 +25,6 @@ from workbench.cli import (
     jobs,
     search,
     servers,
-    settings,
     sources,
     status,
     strategies,
@@ -92,7 +91,7 @@ COMMANDS: dict[str, Command] = {
         "Configure an MCP client, or list clients that have called", servers.declare_connect, servers.run_connect
     ),
     "settings": Command(
-        "List settings with their origins, change them in .env, or test a model", settings.declare_settings
+        "List settings with their origins, change them in .env, or test a model", status.declare_settings
     ),
     "status": Command("Show counts, sizes and versions", status.declare_status, status.run_status),
     "doctor": Command("Check everything that a search depends on", status.declare_doctor, status.run_doctor),

@@ -313,12 +313,15 @@ class Corpus:
 
         return make_embed_model(self.index_encoder(index))
 
-    def finish_index(self, index: Index, say: Callable[[str], None] | None = None) -> None:
+    def finish_index(self, index: Index, on_step: Callable[[str], None] | None = None) -> None:
         """Bring the graph and the thresholds of evidence up to date after passages were written.
 
-        The thresholds of a model that is not built in are measured again when the passages have doubled.
+        The thresholds of a model that is not built in are measured again when the passages have doubled. ``on_step``
+        gets the steps, whose duration is not known.
         """
-        self.store(index).maintain_graph(say)
+        if on_step is not None:
+            on_step("finishing the index")
+        self.store(index).maintain_graph(on_step)
         if index.is_attached:
             return
         counted = self.indexes.with_counts(index.name)

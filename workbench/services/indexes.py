@@ -17,14 +17,22 @@ from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, Progress, ShouldStop
+from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, Progress, ShouldStop, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.chunking.spans import CutPassage
     from workbench.ingestion.components import BuildCost
     from workbench.ingestion.index_builder import IndexBuilder
 
-PREVIEWED_CHUNKERS = ("structure", "recursive", "sentence")  # by default
+
+@dataclass(frozen=True, slots=True)
+class PassagePreview(Value):
+    """A passage that an index would have."""
+
+    start: int  # of its span in the document, in characters
+    end: int
+    headings: tuple[str, ...]
+    text: str
+
 
 # The offer of a multilingual index
 
@@ -314,6 +322,8 @@ class IndexService:
             corpus.indexes.add_notes(index.name, notes)
         return done
 
+    PREVIEWED = ("structure", "recursive", "sentence")  # chunkers of a preview by default
+
     def preview(
         self,
         document_id: str,
@@ -321,7 +331,7 @@ class IndexService:
         options: Mapping[str, object] | None = None,
         *,
         model: str | None = None,
-    ) -> list[CutPassage]:
+    ) -> list[PassagePreview]:
         """Return the passages of a document that an index with this chunker would have; nothing is stored.
 
         Args:
@@ -338,7 +348,9 @@ class IndexService:
         from workbench.ingestion.writing import preview_passages
 
         document = load_document(self._corpus.documents, document_id)
-        return preview_passages(document, chunker, options or {}, self._corpus.encoder(model))
+        cut = preview_passages(document, chunker, options or {}, self._corpus.encoder(model))
+        texts = [each.text or document.text[each.start : each.end] for each in cut]
+        return [PassagePreview(p.start, p.end, p.heading_path, text) for p, text in zip(cut, texts, strict=True)]
 
     def _open_builder(self, index: Index, parts: PartsLease | None = None) -> IndexBuilder:
         import_framework()
@@ -436,6 +448,10 @@ class IndexService:
             f"Embedding {count_text(len(missing), 'document')}, about {tokens:,} tokens, costs about "
             f"{format_dollars(tokens * price / 1e6)}; stored vectors of the same texts are reused."
         )
+
+    def describe_reranker_cost(self, model: str) -> str:
+        """Return the cost of a reranker; "" if its name has no price."""
+        return f"{format_dollars(price)} per 1,000 searches." if (price := find_price(model)) else ""
 
     def languages(self, name: str | None = None, source_ids: Sequence[str] | None = None) -> dict[str, int]:
         """Return an index's passages by language (None for the default index), most frequent first.

@@ -194,7 +194,9 @@ def _show_find(document: Document) -> None:
         if not wanted:
             return
         found, at = find_in_text(document.text or "", wanted), parse_place(address.get("at"))
-        st.caption(f"{found.index(at) + 1 if at in found else 0} of {len(found):,}" if found else "No match")
+        st.caption(
+            f"{found.index(at) + 1 if at in found else 0} of {len(found):,}" if found else "No match", width="content"
+        )
         st.button("Previous match", type="tertiary", on_click=go, args=(-1,), disabled=len(found) < 2)
         st.button("Next match", type="tertiary", on_click=go, args=(1,), disabled=len(found) < 2)
 

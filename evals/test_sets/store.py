@@ -39,6 +39,7 @@ from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
+AGENT_JUDGE = "agent"  # over MCP; it counts until a person has judged the same place
 MAX_QUESTION_CHARS = 10_000  # as for a search
 MAX_RATER_CHARS = 60
 
@@ -82,7 +83,7 @@ class Rating(Value):
 
     judgment: Judgment
     rater: str
-    judge: str  # person, import, rule or llm
+    judge: str  # person, import, rule, llm or agent
     reason: str = ""
     at: datetime | None = None
 
@@ -295,7 +296,10 @@ class TestSetStore:
 
 
 def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
-    """Return the judgment of each place that counts: the settled one, else the lower middle one of the people."""
+    """Return the judgment of each place that counts: the settled one, else the lower middle one of the people.
+
+    The judgments of agents count if no person has judged the place.
+    """
     places: dict[Place, list[Rating]] = {}
     for rating in ratings:
         if rating.judge != LLM_JUDGE:
@@ -303,7 +307,8 @@ def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
     counting: list[Judgment] = []
     for rated in places.values():
         settled = [rating.judgment for rating in rated if not rating.rater]
-        ordered = sorted((rating.judgment for rating in rated), key=lambda judgment: judgment.grade)
+        people = [rating for rating in rated if rating.judge != AGENT_JUDGE]
+        ordered = sorted((rating.judgment for rating in people or rated), key=lambda judgment: judgment.grade)
         counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
     return tuple(counting)
 

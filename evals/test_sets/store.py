@@ -41,7 +41,7 @@ from workbench.workbench import Workbench
 LLM_JUDGE = "llm"
 AGENT_JUDGE = "agent"  # over MCP; it counts until a person has judged the same place
 MAX_QUESTION_CHARS = 10_000  # as for a search
-MAX_RATER_CHARS = 60
+MAX_RATER_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +209,14 @@ class TestSetStore:
             grades=row["grades"],
         )
 
+    def count_by_agents(self, key: str) -> int:
+        """Return the number of places that only agents have judged, whose grades count."""
+        judged: dict[Place, set[str]] = {}
+        for rating in self.ratings(key):
+            if rating.judge != LLM_JUDGE:
+                judged.setdefault(rating.judgment.place, set()).add(rating.judge)
+        return sum(kinds == {AGENT_JUDGE} for kinds in judged.values())
+
     def ratings(self, key: str) -> list[Rating]:
         """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
         row = self._tables.get(key)
@@ -267,6 +275,7 @@ class TestSetStore:
         value = 0 if grade is None else parse_grade(grade, info.grades)
         rating = Rating(Judgment(question_id, document, value, start, end, quote), rater, judge, reason)
         row = _make_rating_row(check_rating(rating, info.grades))
+        self._check_kinds(info.id, [rating])
         drop, keep = ([row], []) if grade is None else ([], [row])
         return self._tables.edit(info.id, drop_judgments=drop, judgments=keep)
 
@@ -284,11 +293,24 @@ class TestSetStore:
         """Store judgments of several raters as one version; errors as for ``judge_all``."""
         info = self.info(key)
         ids = {question.id for question in self.load(info.id).questions}
-        rows = [_make_rating_row(check_rating(one, info.grades)) for one in ratings]
+        batch = [check_rating(one, info.grades) for one in ratings]
+        rows = [_make_rating_row(one) for one in batch]
         unknown = next((row["question_id"] for row in rows if row["question_id"] not in ids), None)
         if unknown is not None:
             raise NotFound("question", str(unknown), "Add the question first.")
+        self._check_kinds(info.id, batch)
         return self._tables.edit(info.id, judgments=rows)
+
+    def _check_kinds(self, key: str, ratings: Iterable[Rating]) -> None:
+        """Check that no agent or LLM judges under the name of a person, or the reverse. Raises InvalidInput."""
+        machines = {one.rater: one.judge in (LLM_JUDGE, AGENT_JUDGE) for one in self.ratings(key) if one.rater}
+        for rating in ratings:
+            name = " ".join(rating.rater.split())
+            if machines.get(name, rating.judge in (LLM_JUDGE, AGENT_JUDGE)) != (
+                rating.judge in (LLM_JUDGE, AGENT_JUDGE)
+            ):
+                kind = "an agent or LLM" if machines[name] else "a person"
+                raise InvalidInput(f"The rater {name!r} is {kind}; use another name.")
 
     def _delete_unused_corpus(self, source_id: str | None) -> None:
         if source_id and all(row["source_id"] != source_id for row in self._tables.list()):

@@ -59,8 +59,9 @@ def get_judging_pool(
     from evals.evaluation import TestSets
 
     sets = TestSets(call.wb)
-    chosen = sets.read(test_set)
-    first = chosen.only([question.id for question in chosen.questions[:MAX_POOL_QUESTIONS]])
+    chosen = sets.load(sets.info(test_set).id)  # a folder is not read for an agent
+    judged = {question.id: len(chosen.qrels.get(question.id, ())) for question in chosen.questions}
+    first = chosen.only(sorted(judged, key=lambda key: judged[key])[:MAX_POOL_QUESTIONS])
     pool, _ = sets.pool(first, strategies, depth=depth, on_progress=call.on_progress, should_stop=call.should_stop)
     keys: dict[str, str] = {}
     if chosen.corpus is not None:
@@ -83,7 +84,7 @@ def get_judging_pool(
     answer: JsonObject = {"success": True, **UNTRUSTED, "pool": items, "count": len(items), "total": len(pool.items)}
     answer |= {"judged": pool.judged, "grades": list_grades(chosen.scale)}
     left_out = len(chosen.questions) - len(first.questions)
-    return answer | ({"note": f"{left_out} more questions are not in this pool"} if left_out > 0 else {})
+    return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 
 
 def list_grades(scale: tuple[str, ...]) -> str:
@@ -129,6 +130,7 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
+    by_agents = experiments.test_sets.count_by_agents(experiment.test_set_id)
     lines = make_leaderboard(experiments.results(experiment_id), metric or experiment.metrics[0])
     against = [line.against_best for line in lines if line.against_best is not None]
     rows: list[JsonObject] = [
@@ -146,7 +148,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
     ]
     outcome = describe_outcome(lines[0].label, against) if lines else "Nothing has run."
     answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric or experiment.metrics[0]}
-    return answer | {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
+    answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
+    return answer | ({"judged_by_agents_only": by_agents} if by_agents else {})
 
 
 def propose_promotion(
@@ -307,7 +310,9 @@ GET_LEADERBOARD = Tool(
     ),
     run=get_leaderboard,
     parts=Items("runs", total="total"),
-    output=make_schema(runs="array", total="integer", outcome="string", status="string"),
+    output=make_schema(
+        {"judged_by_agents_only": "integer"}, runs="array", total="integer", outcome="string", status="string"
+    ),
 )
 
 PROPOSE_PROMOTION = Tool(

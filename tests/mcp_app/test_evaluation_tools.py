@@ -74,6 +74,7 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
+    assert board["judged_by_agents_only"] == 6
     before = wb.promotions.current()
     proposed = agent("propose_promotion", strategy="keyword", reason="Faster, as good", proposed_by="small")
     assert wb.promotions.current() == before  # nothing changes until a person accepts
@@ -86,6 +87,10 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     place = ratings[0].judgment
     TestSets(wb).judge("Animals", place.question_id, place.document, "partly", rater="Ada")
     assert TestSets(wb).load("Animals").qrels[place.question_id][place.document] == 1
+    as_ada = {"question_id": place.question_id, "document": place.document, "grade": "not", "reason": "No"}
+    refused = agent.failure("judge_document", test_set="Animals", **as_ada, rater="Ada")
+    assert refused["error"] == "The rater 'Ada' is a person; use another name."
+    assert "not found" in agent.failure("get_judging_pool", test_set="sample", strategies=["keyword"])["error"]
 
 
 def test_exact_text_is_found_in_scope_with_lines_around_it_and_in_pages(agent: Agent, wb: Workbench) -> None:

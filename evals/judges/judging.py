@@ -215,7 +215,7 @@ def measure_judge_agreement(
         if judgment.question_id in questions and texts.judged_text(judgment).strip()
     ]
     chosen = sample_judgments(judgeable, MAX_JUDGMENTS)
-    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop, grades=test_set.grades)
     return {
         **measure_agreement(chosen, graded.judgments),
         "model": endpoint.model,

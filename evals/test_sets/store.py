@@ -217,10 +217,10 @@ class TestSetStore:
                 judged.setdefault(rating.judgment.place, set()).add(rating.judge)
         return sum(kinds == {AGENT_JUDGE} for kinds in judged.values())
 
-    def ratings(self, key: str) -> list[Rating]:
+    def ratings(self, key: str, version: int | None = None) -> list[Rating]:
         """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
         row = self._tables.get(key)
-        return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], row["version"])]
+        return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], version or row["version"])]
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.

@@ -54,12 +54,12 @@ mcpb: $(TEST_READY) ## Build the bundle for desktop clients into dist/
 test: $(TEST_READY) chromium pgbouncer ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
 ifeq ($(strip $(PYTEST_ARGS)),)
-	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest -m browser -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/browser
+	$(BIN)/python -m pytest -m browser -n 2 --dist loadfile --no-loadscope-reorder tests/browser tests/*/test_browser.py
 else
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 endif
-	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks; fi
+	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks -n 2 --dist loadfile; fi
 
 quick: $(TEST_READY) ## Run the tests that need neither Postgres nor a browser, in under 30 s
 	$(BIN)/python -m pytest -q -m quick -n 2 --dist loadfile -p no:nbval $(PYTEST_ARGS)

@@ -92,6 +92,12 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "metadata; with --baseline also what got worse in a part; repeatable",
     )
     parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="DOLLARS",
+        help="stop when the searches have cost this much, by WORKBENCH_LLM_PRICE and the like",
+    )
+    parser.add_argument(
         "--pilot",
         type=int,
         metavar="N",
@@ -132,7 +138,7 @@ def evaluate(
         InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.evaluation import check_difference, describe_power, measure
+    from evals.evaluation import check_difference, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
     from evals.measures.metrics import DEFAULT_METRICS
@@ -146,9 +152,12 @@ def evaluate(
     test_set = whole.first(arguments.pilot)
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
+    parameters = parameters_by_strategy(strategies, arguments.set)
+    if estimate := estimate_run(wb, test_set, strategies, parameters, arguments.index, arguments.budget):
+        say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
-        parameters=parameters_by_strategy(strategies, arguments.set), index=arguments.index,
+        parameters=parameters, index=arguments.index, budget=arguments.budget, questions=len(whole.answerable),
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     run, agreed = result.run, None
@@ -157,7 +166,7 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
-    payload["outcome"] = result.outcome
+    payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
     slices = [result.slices(by) for by in arguments.by]
     if slices:
         payload["slices"] = [one.to_dict() for one in slices]

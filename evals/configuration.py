@@ -609,7 +609,8 @@ def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet
         text = Path(definition.origin).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{definition.origin} is not UTF-8 text ({error}); convert the file.") from error
-    questions, judgments, problems = read_csv(wb, replace(stored, corpus=None), text)
+    questions, ratings, problems = read_csv(wb, replace(stored, corpus=None), text)
+    judgments = [rating.judgment for rating in ratings]
     if not any(judgment.grade > 0 for judgment in judgments):
         reason = problems[0] if problems else "it has no row with a document or a quote"
         raise InvalidInput(f"{definition.origin} has no relevant document: {reason}")

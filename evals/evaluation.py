@@ -27,6 +27,7 @@ from evals.experiments.leaderboard import (
 )
 from evals.experiments.runs import (
     EvalRun,
+    Prices,
     Ranking,
     StrategyRun,
     add_run_files,
@@ -59,6 +60,7 @@ from evals.measures.significance import (
     describe_difference,
     describe_outcome,
     describe_power,
+    explain_difference,
     find_winner_name,
     measure_power,
 )
@@ -106,6 +108,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "compare_pairs",
     "compare_with_best",
     "describe_power",
+    "explain_difference",
     "find_changes",
     "locate_quote",
     "make_cells",
@@ -113,6 +116,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure",
     "measure_rankings",
     "measure_spans",
+    "metric_title",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"
@@ -905,6 +909,34 @@ class TestSets(TestSetStore):
 # Measuring
 
 
+def estimate_run(
+    wb: Workbench,
+    test_set: TestSet,
+    strategies: Sequence[str],
+    parameters: Mapping[str, Mapping[str, object]],
+    index: str | None,
+    budget: float | None,
+) -> str:
+    """Return a sentence on what a run will cost at least; "" if no price is known.
+
+    Raises:
+        InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
+    """
+    named = {name: split_strategy(name, None)[0] for name in strategies}
+    chosen = {name: check_parameters(name, parameters.get(given)) for given, name in named.items()}
+    sentence = report.estimate_cost(
+        test_set, chosen, wb.corpus.index(index).embedding_model, Prices.from_settings(wb.settings)
+    )
+    if budget is not None and budget <= 0:
+        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
+    if budget is not None and not sentence:
+        raise InvalidInput(
+            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
+            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
+        )
+    return sentence
+
+
 def measure(
     wb: Workbench,
     test_set: TestSet,
@@ -914,18 +946,24 @@ def measure(
     run_files: Sequence[str],
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     index: str | None = None,
+    budget: float | None = None,
+    questions: int = 0,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Evaluation:
-    """Measure strategies and run files (NAME=PATH) on a test set; the rest is as in ``Workbench.evaluate``."""
+    """Measure strategies and run files (NAME=PATH) on a test set; the rest is as in ``Workbench.evaluate``.
+
+    ``questions`` is the number of questions of the whole test set, if these are a pilot of it.
+    """
     checked = check_metrics(metrics or DEFAULT_METRICS)
     lead = PAGE_METRIC if test_set.pages and not metrics else checked[0]
     with progress_bar("Evaluate", on_progress) as show:
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
         files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
-            wb, test_set, corpus, strategies, checked, parameters=parameters, on_progress=show, should_stop=should_stop
-        )
+            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, on_progress=show,
+            should_stop=should_stop,
+        )  # fmt: skip
     run = add_run_files(run, files, checked)
     notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]
     if test_set.nowhere:
@@ -933,7 +971,9 @@ def measure(
         notes.append(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
     notes += [note for file in files for note in file.notes]
-    notes += report.describe_cost(run, wb.settings.reranker)
+    notes += report.describe_cost(run, questions)
+    if missing := [name for name in dict.fromkeys(strategies) if name not in run.strategies]:
+        notes.append(f"Left out, because the budget was used up: {list_choices(missing, 20)}.")
     notes += describe_weaknesses(test_set, run.strategies, lead)
     ids = {key: document_id for document_id, key in corpus.keys.items()}
     notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))

@@ -14,8 +14,9 @@ from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, StoredCorp
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
+from workbench.services.checks import check_title, clean_tags
 from workbench.services.corpus import retry_on_primary
-from workbench.services.documents import IngestOptions, check_title
+from workbench.services.documents import IngestOptions
 from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
@@ -382,4 +383,4 @@ def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) 
 # Names of the workbench for the rest of evaluation
 
 __all__ = ["ExperimentTables", "NewRun", "Row", "RunTables", "TestSetTables"]
-__all__ += ["check_title", "new_id", "read_configuration_file"]
+__all__ += ["check_title", "clean_tags", "new_id", "read_configuration_file"]

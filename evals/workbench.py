@@ -47,6 +47,7 @@ class Workbench(workbench.workbench.Workbench):
         index: str | None = None,
         scope: Scope | None = None,
         limit: int | None = None,
+        budget: float | None = None,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> Evaluation:
@@ -62,11 +63,12 @@ class Workbench(workbench.workbench.Workbench):
             index: Index whose chunker and model are used; the default one if None.
             scope: Part of your documents to search, instead of the test set's own.
             limit: Use only the first questions.
+            budget: Stop when the searches have cost this many dollars, by the prices of the settings and models.
             on_progress: Called with each ``Progress``, instead of a progress bar.
             should_stop: Polled between questions; return True to stop.
 
         Raises:
-            InvalidInput: An argument is invalid.
+            InvalidInput: An argument is invalid, or the budget is used up.
             Cancelled: ``should_stop`` returned True.
         """
         check_extra("eval")
@@ -81,6 +83,7 @@ class Workbench(workbench.workbench.Workbench):
             run_files=[f"{name}={path}" for name, path in (run_files or {}).items()],
             parameters=parameters,
             index=index,
+            budget=budget,
             on_progress=on_progress,
             should_stop=should_stop,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_app.server import WARM_UP_DELAY_S, MessageMiddleware, WorkbenchServer, create_server
 from workbench.errors import ConfigurationError, InvalidInput, list_choices
-from workbench.opening import Opening
+from workbench.opening import Opening, end_soon, end_soon_on_signals
 from workbench.runtime import exit_now, ignore_signals
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
 LOG_TIMEOUT_S = 0.2  # seconds for the last entries of the call log
-SHUTDOWN_TIMEOUT_S = 1  # seconds for calls in progress, which can be repeated
 KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
@@ -72,8 +71,9 @@ def serve(
             raise
     finally:
         ignore_signals()
+        end_soon()
         server.boundary.log.flush(LOG_TIMEOUT_S)
-        if not opening.close(waits=False):  # clients kill the process after two seconds
+        if not opening.close():
             exit_now()
     exit_now()  # skip half a second of interpreter shutdown
 
@@ -117,7 +117,6 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
         HostMiddleware(make_web_app(server, gate), gate),
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
     )
@@ -145,6 +144,7 @@ def make_web_app(server: WorkbenchServer, gate: AccessPolicy) -> Starlette:
     @asynccontextmanager
     async def lifespan(web: Starlette) -> AsyncGenerator[Mapping[str, Any]]:
         async with inner(web) as state:
+            end_soon_on_signals()
             asyncio.get_running_loop().call_later(WARM_UP_DELAY_S, server.opening.start)
             yield state or {}
 

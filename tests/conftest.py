@@ -37,7 +37,7 @@ SLOW_FIXTURES = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option for the length of drills (tests/drills)."""
-    parser.addoption("--drill-seconds", type=float, default=20.0, help="how long each random drill goes on (20)")
+    parser.addoption("--drill-seconds", type=float, default=8.0, help="how long each random drill goes on (8)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +70,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     for item in items:
         browser, slow = (item.get_closest_marker(name) is not None for name in ("browser", "slow"))
+        if browser and not (item.path.name == "test_browser.py" or item.path.parent.name == "browser"):
+            raise pytest.UsageError(
+                f"{item.nodeid} has the marker browser, but `make test` looks for those tests only in tests/browser "
+                "and in files named test_browser.py. Move it."
+            )
         if not (browser or slow or SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))):
             item.add_marker("quick")
         else:

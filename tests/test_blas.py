@@ -13,11 +13,11 @@ from workbench.runtime import BLAS_VARIABLES
 COUNTED = """
 import atexit, os, sys
 def counted():
+    before = len(os.listdir("/proc/self/task"))
     import numpy as np
     square = np.ones((500, 500))
-    before = len(os.listdir("/proc/self/task"))
     square @ square
-    print(before, len(os.listdir("/proc/self/task")), *(os.environ.get(name) for name in %r))
+    print(len(os.listdir("/proc/self/task")) - before, *(os.environ.get(name) for name in %r))
 atexit.register(counted)
 """
 pytestmark = [
@@ -35,14 +35,14 @@ def print_in_interpreter(script: str, **given: str) -> str:
 
 
 def test_a_command_has_one_thread_after_a_product() -> None:
-    assert print_in_interpreter("sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()") == "1 1 1 1 1"
+    assert print_in_interpreter("sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()") == "0 1 1 1"
 
 
 def test_the_server_of_tools_has_one_thread_after_a_product() -> None:
     refused = "sys.argv[1:] = ['--transport', 'http', '--host', '0.0.0.0']\nfrom mcp_app.__main__ import main\nmain()"
-    assert print_in_interpreter(refused, WORKBENCH_MCP_TOKEN="") == "1 1 1 1 1"
+    assert print_in_interpreter(refused, WORKBENCH_MCP_TOKEN="") == "0 1 1 1"
 
 
 def test_the_environment_has_the_last_word() -> None:
     script = "sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()"
-    assert print_in_interpreter(script, OPENBLAS_NUM_THREADS="2") == "2 2 2 1 1"
+    assert print_in_interpreter(script, OPENBLAS_NUM_THREADS="2") == "1 2 1 1"

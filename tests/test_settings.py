@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 from written_tables import ROOT, env_example, variable
 
-from workbench.errors import ConfigurationError
-from workbench.settings import Settings, load_settings
+from workbench.errors import ConfigurationError, Conflict, InvalidInput
+from workbench.settings import Settings, list_settings, load_settings, provider_variables, write_settings
 
 
 def test_env_example_lists_every_setting_with_its_default() -> None:
@@ -133,3 +133,81 @@ def test_secrets_do_not_show() -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().pool_size = 2
+
+
+def _origins(*variables: str) -> list[tuple[str, str]]:
+    found = {row.variable: (row.value, row.origin) for row in list_settings()}
+    return [found[variable] for variable in variables]
+
+
+def test_written_settings_are_read_again_and_the_rest_of_the_file_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = "# mine\nOTHER='1'\nexport WORKBENCH_POOL_SIZE=3\nWORKBENCH_POOL_SIZE=4"
+    (tmp_path / ".env").write_text(before)
+    secret = 'it\'s #1, \\ and "two"'
+    write_settings({"WORKBENCH_LLM_API_KEY": secret, "WORKBENCH_POOL_SIZE": "5"})
+    settings = load_settings()
+    assert settings.llm_api_key is not None
+    assert (settings.llm_api_key.get_secret_value(), settings.pool_size) == (secret, 5)
+    text = (tmp_path / ".env").read_text()
+    assert text.startswith("# mine\nOTHER='1'\nWORKBENCH_POOL_SIZE=5\nWORKBENCH_LLM_API_KEY=")
+    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+    file = str(tmp_path / ".env")
+    assert _origins("WORKBENCH_LLM_API_KEY", "WORKBENCH_POOL_SIZE") == [("••••••", file), ("5", file)]
+    write_settings({"WORKBENCH_LLM_API_KEY": "", "WORKBENCH_POOL_SIZE": ""})
+    assert (tmp_path / ".env").read_text() == "# mine\nOTHER='1'\n"
+    assert _origins("WORKBENCH_LLM_API_KEY", "WORKBENCH_POOL_SIZE") == [("", "default"), ("8", "default")]
+
+
+def test_keys_of_providers_are_stored_together_and_the_environment_takes_precedence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    write_settings({"VOYAGE_API_KEY": "pa-1"})
+    write_settings({"JINA_API_KEY": "jina-1"})
+    keys = provider_variables(load_settings())
+    assert (keys["VOYAGE_API_KEY"], keys["JINA_API_KEY"]) == ("pa-1", "jina-1")
+    assert _origins("VOYAGE_API_KEY") == [("••••••", str(tmp_path / ".env"))]
+    monkeypatch.setenv("VOYAGE_API_KEY", "pa-2")
+    assert provider_variables(load_settings())["VOYAGE_API_KEY"] == "pa-2"
+    assert _origins("VOYAGE_API_KEY") == [("••••••", "environment")]
+    with pytest.raises(Conflict, match="VOYAGE_API_KEY is set in the environment"):
+        write_settings({"VOYAGE_API_KEY": "pa-3"})
+    write_settings({"JINA_API_KEY": ""})
+    assert "JINA_API_KEY" not in provider_variables(load_settings())
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("WORKBENCH_POOL_SIZ", "5", "did you mean WORKBENCH_POOL_SIZE"),
+        ("POOL_SIZE", "5", "did you mean WORKBENCH_POOL_SIZE"),
+        ("WORKBENCH_LLM_MODEL", "two\nlines", "line break"),
+        ("WORKBENCH_LLM_API_KEY", "a${HOME}b", "cannot hold"),
+        ("WORKBENCH_POOL_SIZE", "many", "WORKBENCH_POOL_SIZE is not valid"),
+        ("WORKBENCH_PROVIDER_KEYS", "sk-secret", "use JSON such as"),
+    ],
+)
+def test_a_setting_that_cannot_be_stored_is_refused_and_nothing_is_written(
+    variable: str, value: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((InvalidInput, ConfigurationError), match=message) as raised:
+        write_settings({variable: value})
+    assert "sk-secret" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writers_at_the_same_time_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"PROVIDER_{number}_API_KEY" for number in range(12)]
+    threads = [threading.Thread(target=write_settings, args=({name: name.lower()},)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert provider_variables(load_settings()).items() >= {name: name.lower() for name in names}.items()
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]

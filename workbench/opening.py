@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import wait as settled_futures
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
@@ -24,12 +29,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CLOSE_TIMEOUT_S = 20.0  # seconds that shutdown waits for a database that is still starting
-FAST_CLOSE_TIMEOUT_S = 0.2  # the same for a process that its client will kill
-WARM_TIMEOUT_S = 0.5  # seconds that shutdown waits for a model that is still loading
+CLOSE_TIMEOUT_S = 0.1  # seconds that shutdown waits for a database that is starting, and for a model that is loading
+REQUESTS_TIMEOUT_S = 0.2  # seconds that shutdown waits for requests in progress
+RELOAD_GRACE_S = 20.0  # seconds for which requests in progress may use the workbench with the old settings
+END_TIMEOUT_S = 0.8  # seconds of a whole shutdown: clients and service managers kill slow processes
 
 Opener = Callable[[], "Workbench"]
 Warmer = Callable[["Workbench"], None]
+SignalHandler = Callable[[int, FrameType | None], object]
 
 
 class Opening:
@@ -81,6 +88,26 @@ class Opening:
         """Start opening, even after an error."""
         with self._lock:
             return self._begin() if self._future is None or _has_failed(self._future) else self._future
+
+    def reload(self) -> Workbench:
+        """Open the workbench with the settings as they are now; the previous one is closed a little later.
+
+        Raises:
+            WorkbenchError: It could not be opened; the previous one stays open.
+        """
+        wb = self._opener()
+        future: Future[Workbench] = Future()
+        future.set_result(wb)
+        with self._lock:
+            before, self._future = self._future, future
+            self._warm.clear()
+            self._thread = threading.Thread(target=self._warm_up, args=(future,), name="warm-workbench", daemon=True)
+            self._thread.start()
+        if before is not None and before.done() and not _has_failed(before):
+            closing = threading.Timer(RELOAD_GRACE_S, before.result().close)
+            closing.daemon = True
+            closing.start()
+        return wb
 
     def wait(self, seconds: float | None = None) -> Workbench | None:
         """Return the workbench, or None if it is still opening after ``seconds``.
@@ -157,11 +184,8 @@ class Opening:
             if wb.settings.run_worker:
                 wb.start_worker_process()
 
-    def close(self, *, waits: bool = True) -> bool:
-        """Close the workbench if it was opened; if it is still opening, wait for that first.
-
-        Args:
-            waits: Whether to wait for the worker's process, and for a database or model that is being opened.
+    def close(self) -> bool:
+        """Close the workbench if it was opened, without waiting for its worker process, which ends shortly after.
 
         Returns:
             False if the database or model is still being opened; the model's native threads would not survive the
@@ -173,11 +197,11 @@ class Opening:
             self._warm.clear()
             self._may_warm.set()  # do not keep the thread waiting
         if future is not None:
-            settled_futures([future], CLOSE_TIMEOUT_S if waits else FAST_CLOSE_TIMEOUT_S)
+            settled_futures([future], CLOSE_TIMEOUT_S)
         if thread is not None:
-            thread.join(WARM_TIMEOUT_S if waits else 0)
+            thread.join(CLOSE_TIMEOUT_S)
         if future is not None and future.done() and not _has_failed(future):
-            future.result().close(waits=waits)
+            future.result().close(waits=False)
         return thread is None or not thread.is_alive()
 
     def _begin(self) -> Future[Workbench]:
@@ -197,10 +221,12 @@ class Opening:
             return
         future.set_result(wb)
         self._may_warm.wait(self._patience)
-        if self._future is not future:  # closed in the meantime
-            return
+        if self._future is future:  # else closed in the meantime
+            self._warm_up(future)
+
+    def _warm_up(self, future: Future[Workbench]) -> None:
         try:
-            self._warmer(wb)
+            self._warmer(future.result())
         except WorkbenchError as error:  # calls that need the model raise it again; others can be served
             if self._future is future:  # else the close caused it
                 logger.warning("%s", error)
@@ -233,6 +259,38 @@ def open_configured(
     if starts_worker and wb.settings.run_worker:
         wb.start_worker_process()
     return wb
+
+
+def end_soon() -> None:
+    """Limit the time of a shutdown that has begun; what is left then is rolled back, returned or stopped by others."""
+
+    def end() -> None:
+        time.sleep(END_TIMEOUT_S)
+        postgres = sys.modules.get("workbench.storage.postgres")
+        if postgres is not None:
+            postgres.stop_servers_after_exit()
+        os._exit(0)
+
+    threading.Thread(target=end, name="end-soon", daemon=True).start()
+
+
+def end_soon_on_signals() -> None:
+    """Limit the shutdown of the uvicorn server that runs this event loop in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        server = getattr(handler, "__self__", None)
+        if server is None or not callable(handler):
+            continue
+        server.config.timeout_graceful_shutdown = REQUESTS_TIMEOUT_S  # by default it waits for every stream to end
+
+        def handle(number: int, frame: FrameType | None, handler: SignalHandler = handler) -> None:
+            end_soon()
+            logging.getLogger("uvicorn.error").disabled = True  # it would print traces of cancelled requests
+            handler(number, frame)
+
+        signal.signal(number, handle)
 
 
 def start_database(settings: Settings) -> None:

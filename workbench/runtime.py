@@ -8,11 +8,13 @@ import os
 import select
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -202,3 +204,30 @@ def pause_gc() -> Generator[None]:
 # Version, kept here so that lower layers need not import the package root
 
 __version__ = "0.1.0"
+
+
+def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file atomically: readers find the old file or the whole new one. A link is followed.
+
+    Args:
+        path: The file; missing folders are created.
+        data: Its content.
+        mode: Its permissions; by default only its owner can read it.
+
+    Raises:
+        OSError: The folder is not writable, or the disk is full.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = path.resolve()
+    number, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            Path(temporary).chmod(mode)
+        Path(temporary).replace(target)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

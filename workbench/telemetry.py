@@ -91,13 +91,12 @@ class Measurement:
         self._add_text("gen_ai.retrieval.query.text", question)
         self._add_text("input.value", question)
 
-    def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int] | None = None) -> None:
-        """Add the tokens of prompt and answer, if known, and the messages if content is recorded."""
-        if tokens is not None:
-            for name, count in zip(("input", "output"), tokens, strict=True):
-                self._span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
-            for name, count in zip(("prompt", "completion", "total"), (*tokens, sum(tokens)), strict=True):
-                self._span.set_attribute(f"llm.token_count.{name}", count)
+    def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int]) -> None:
+        """Add the tokens of prompt and answer, and the messages if content is recorded."""
+        for name, count in zip(("input", "output"), tokens, strict=True):
+            self._span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
+        for name, count in zip(("prompt", "completion", "total"), (*tokens, sum(tokens)), strict=True):
+            self._span.set_attribute(f"llm.token_count.{name}", count)
         messages = (("system", system), ("user", prompt), ("assistant", answer))
         for place, (role, text) in zip(("input.0", "input.1", "output.0"), messages, strict=True):
             side, number = place.split(".")

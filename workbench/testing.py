@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from workbench.errors import InvalidInput
+from workbench.ingestion.components import describe_fault
 from workbench.retrieval.own import OwnHit, OwnRetrieval, RetrieverFault, make_ask
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def check_encoder(encoder: Encoder) -> None:
         try:
             faults += rule(encoder)
         except Exception as error:  # noqa: BLE001 - of any kind: the other rules are still checked
-            faults.append(f"it failed with {type(error).__name__}: {error}")
+            faults.append(f"it failed ({describe_fault(error)})")
         if faults and rule is _check_batch:
             break  # the other rules compare these vectors
     _finish(f"The encoder {getattr(encoder, 'name', encoder)!r}", faults)
@@ -259,9 +260,7 @@ def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: in
             faults.append("a blank text has passages")
         faults += _judge_spans(text, spans, max_chars)
     except Exception as error:  # noqa: BLE001 - of any kind: it is the chunker's
-        faults.append(
-            str(error) if isinstance(error, _NotInText) else f"it failed with {type(error).__name__}: {error}"
-        )
+        faults.append(str(error) if isinstance(error, _NotInText) else f"it failed ({describe_fault(error)})")
     _finish(f"The chunker {getattr(chunker, '__name__', type(chunker).__name__)!r}", faults)
 
 

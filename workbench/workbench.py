@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypedDict
 
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, ModelError
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import COMPARED_STRATEGIES
 from workbench.sample import articles_dir
@@ -105,7 +106,7 @@ def declare_strategies(settings: Settings) -> OwnStrategies:
 def _load_encoder(settings: Settings, name: str) -> Encoder:
     from workbench.models.registry import load_encoder
 
-    return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables())
+    return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables(settings))
 
 
 def _load_llm(settings: Settings) -> Llm | None:
@@ -125,7 +126,57 @@ def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
     wanted = name or settings.reranker
     if wanted == BUILT_IN_RERANKER:
         return None
-    return load_cross_encoder(wanted, settings.embedding_threads, provider_variables())
+    return load_cross_encoder(wanted, settings.embedding_threads, provider_variables(settings))
+
+
+TRIED_MODELS = ("llm", "embedding", "reranker")
+
+
+def try_model(settings: Settings, part: str) -> str:
+    """Use a model of the settings once, and return a sentence on its result and time.
+
+    Args:
+        settings: The settings, which may differ from those of an open workbench.
+        part: One of ``TRIED_MODELS``.
+
+    Raises:
+        ConfigurationError: A name is invalid, or a package, key or URL is missing.
+        ModelError: The model failed, or ranks an unrelated text first.
+    """
+    began = time.perf_counter()
+    if part == "llm":
+        if (result := _try_llm(settings)) is None:
+            return "No language model is set: answers are cited extracts."
+    elif part == "embedding":
+        vector = _load_encoder(settings, settings.embedding_model).encode_query("Does the model answer?").vector
+        result = f"{settings.embedding_model} returned {len(vector):,} dimensions"
+    else:
+        reranker = _load_cross_encoder(settings, "")
+        if reranker is None:
+            return f"{BUILT_IN_RERANKER} is built in: it compares word vectors of the embedding model."
+        texts = ("A tide gauge records the level of the sea.", "Knead the dough, let it rise, and bake it.")
+        good, bad = reranker.scores("What does a tide gauge record?", texts)
+        if good <= bad:
+            raise ModelError(
+                f"The reranker {reranker.name!r} scores an unrelated text {bad:.3f} and the matching one {good:.3f}; "
+                "use another model."
+            )
+        result = f"{reranker.name} scored the matching text {good:.3f} and an unrelated one {bad:.3f}"
+    return f"{result} ({(time.perf_counter() - began) * 1000:,.0f} ms)."
+
+
+def _try_llm(settings: Settings) -> str | None:
+    from workbench.models.llm import LocalLlm
+
+    llm = _load_llm(settings)
+    if llm is None:
+        return None
+    try:
+        reply = " ".join(llm.complete("Answer with one word.", "What is the capital of France?").split())
+    finally:
+        if isinstance(llm, LocalLlm):
+            llm.close()
+    return f"{llm.name} replied {reply[:60]!r}"
 
 
 class SearchOptions(TypedDict, total=False):

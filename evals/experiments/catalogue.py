@@ -28,17 +28,19 @@ from evals.experiments.runs import (
     read_run_file,
     score_answers,
 )
-from evals.gateway import ExperimentTables, Row, RunTables, hash_documents, index_corpus
+from evals.gateway import ExperimentTables, Row, RunTables, clean_tags, hash_documents, index_corpus
 from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
-from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
+from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
 from workbench.types import JsonObject, OnProgress, Progress, ShouldStop, to_plain
 from workbench.workbench import Workbench
 
 __all__ = ["Cell", "CellResult", "Experiment", "Experiments", "make_cells"]
 
+MAX_NOTE_CHARS = 1_000
+MAX_COMPARED = 2  # runs that a saved view compares
 RunShares = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
 
 
@@ -128,6 +130,48 @@ class Experiments:
         self._experiments.add_run(experiment.id, position, run_id, cell.label, {})
         return run_file
 
+    def annotate(
+        self, experiment_id: str, run: str | None = None, *, note: str | None = None, tags: Sequence[str] | None = None
+    ) -> None:
+        """Set the note and the tags of an experiment, or of one of its runs by its label; None leaves them unchanged.
+
+        Raises:
+            NotFound: No such experiment, or no started run with that label.
+            InvalidInput: A tag is invalid, or the note too long.
+        """
+        if len(note or "") > MAX_NOTE_CHARS:
+            raise InvalidInput(f"The note has {len(note or ''):,} characters; use at most {MAX_NOTE_CHARS:,}.")
+        experiment = self.get(experiment_id)
+        if run is not None:
+            self._check_runs(experiment, [run])
+        self._experiments.annotate(experiment.id, run, note, None if tags is None else clean_tags(tags))
+
+    def save_view(self, experiment_id: str, metric: str = "", runs: Sequence[str] = (), tag: str = "") -> None:
+        """Store what an experiment shows when it is opened, without arguments everything.
+
+        Args:
+            experiment_id: The experiment.
+            metric: Metric of the leaderboard; "" for the first one.
+            runs: Labels of the runs A and B; () for the best two.
+            tag: Only the runs with this tag; "" for all.
+
+        Raises:
+            NotFound: No such experiment or run. InvalidInput: The metric is unknown, or there are more than two runs.
+        """
+        experiment = self.get(experiment_id)
+        self._check_runs(experiment, runs)
+        if metric and metric not in {name for one in self.results(experiment.id) if one.run for name in one.run.values}:
+            raise InvalidInput(f"{metric} was not measured in {experiment.title!r}.")
+        if len(runs) > MAX_COMPARED:
+            raise InvalidInput(f"A view compares at most {MAX_COMPARED} runs, not {len(runs)}.")
+        self._experiments.save_view(experiment.id, {"metric": metric, "runs": list(runs), "tag": tag})
+
+    def _check_runs(self, experiment: Experiment, labels: Sequence[str]) -> None:
+        started = [row["label"] for row in self._experiments.runs(experiment.id)]
+        for label in labels:
+            if label not in started:
+                raise NotFound("run", label, f"Use one of {list_choices(started, 20)}.")
+
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs are kept for others."""
         self._experiments.delete(self.get(experiment_id).id)
@@ -189,9 +233,9 @@ class Experiments:
         return best
 
     def state(self, experiment_id: str) -> dict[str, str]:
-        """Return what results depend on: the status and verdicts of each started run."""
+        """Return what results depend on: the status, verdicts, note and tags of each started run."""
         rows = self._experiments.runs(experiment_id)
-        return {row["id"]: f"{row['status']} {sorted(row['extra'])}" for row in rows}
+        return {row["id"]: f"{row['status']} {sorted(row['extra'])} {row['note']} {row['tags']}" for row in rows}
 
     def note(self, experiment: Experiment, result: CellResult, extra: Verdicts) -> None:
         """Store the verdicts on a run in addition to its metrics."""
@@ -204,7 +248,7 @@ class Experiments:
             run = score_answers(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
         size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
-        place = (row["index_name"], size, row["error"], row["position"], row["extra"])
+        place = (row["index_name"], size, row["error"], row["position"], row["extra"], row["note"], tuple(row["tags"]))
         return CellResult(cell, row["id"], row["status"], run, *place)
 
 

@@ -54,6 +54,10 @@ class LeaderboardLine(Value):
     against_best: Difference | None = None
     on_front: bool = False
     rank: int | None = None  # shared by runs of equal means; None if the run is not done
+    unjudged: float | None = None  # share (0..1) of the ranked documents without a judgment; None without a cutoff
+    bounds: tuple[float, float] | None = None  # of the mean, if none or all of these documents were relevant
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,20 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
-    tail = ["low", "high", "p50_ms", "p95_ms", "index", "index_bytes", "p", "p_against_best", "won", "lost", "scope"]
+    tail = [
+        "low",
+        "high",
+        "p50_ms",
+        "p95_ms",
+        "index",
+        "index_bytes",
+        "p",
+        "p_against_best",
+        "won",
+        "lost",
+        "unjudged",
+        "scope",
+    ]
     writer.writerow(["run", "status", *metrics, *tail])
     for line in lines:
         best = line.against_best
@@ -174,7 +191,9 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
         index = [line.index_name, line.index_bytes]
-        writer.writerow([line.label, line.status, *values, *line.interval, *times, *index, *against, scope])
+        writer.writerow(
+            [line.label, line.status, *values, *line.interval, *times, *index, *against, line.unjudged, scope]
+        )
     return stream.getvalue()
 
 
@@ -219,6 +238,10 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
         latency_ms=result.run.latency_ms if result.run else {},
         index_name=result.index_name,
         index_bytes=0 if result.cell.file_hash else result.index_bytes,
+        unjudged=result.run.share_unjudged.get(metric) if result.run and metric in result.run.bounds else None,
+        bounds=result.run.bounds.get(metric) if result.run else None,
+        note=result.note,
+        tags=result.tags,
     )
 
 

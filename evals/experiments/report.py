@@ -15,15 +15,15 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import ReferenceAnswers, Refusals
-from evals.experiments.runs import EvalRun, Experiment, StrategyRun
+from evals.experiments.runs import EvalRun, Experiment, Prices, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars
-from workbench.retrieval.parameters import RERANKER
-from workbench.types import JsonObject
+from workbench.models.model_names import BYTES_PER_TOKEN, format_dollars
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import JsonObject, ParameterValue
 
 # An experiment as a notebook
 
@@ -94,6 +94,7 @@ class RunJson(TypedDict):
     refusals: NotRequired[dict[str, Refusals]]
     baseline: NotRequired[list[JsonObject]]
     outcome: NotRequired[str]
+    notes: NotRequired[list[str]]
     power: NotRequired[Power]
     slices: NotRequired[list[JsonObject]]
 
@@ -129,11 +130,15 @@ def strategy_to_json(run: StrategyRun) -> dict[str, object]:
         "unjudged": {name: round(share, 6) for name, share in run.share_unjudged.items()},
         "bounds": {name: [round(end, 6) for end in ends] for name, ends in run.bounds.items()},
     }
+    judged |= {"usage": run.usage, "dollars_per_question": run.dollars}
     return metrics | judged | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
 def make_table(run: EvalRun) -> Table:
-    """Return a table with one row per strategy; an asterisk marks the best of each metric."""
+    """Return a table with one row per strategy; an asterisk marks the best of each metric.
+
+    ``tokens`` is the text that a search returns, which an agent or an LLM would read.
+    """
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
@@ -142,14 +147,23 @@ def make_table(run: EvalRun) -> Table:
         f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})"
     )
     rows: list[Sequence[str]] = []
+    priced = any(strategy.dollars is not None for strategy in run.strategies.values())
+    asks_llm = any(strategy.usage.get("llm_calls") for strategy in run.strategies.values())
     best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
     for name, strategy in run.strategies.items():
         means = strategy.means
         cells = [
             f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
         ]
-        rows.append((name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())))
-    return make_text_table(title, ("strategy", *metrics, "p50 ms", "p95 ms"), rows)
+        usage = strategy.usage
+        row = [name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())]
+        rows.append((*row, f"{usage['context_tokens']:,.0f}" if usage else ""))
+        if asks_llm:
+            rows[-1] = (*rows[-1], f"{usage['llm_calls']:.1f}" if usage else "")
+        if priced:
+            rows[-1] = (*rows[-1], "" if strategy.dollars is None else format_dollars(strategy.dollars * 1000))
+    columns = ("strategy", *metrics, "p50 ms", "p95 ms", "tokens", *(["LLM calls"] if asks_llm else []))
+    return make_text_table(title, (*columns, *(["$ per 1,000"] if priced else [])), rows)
 
 
 def make_text_table(
@@ -230,27 +244,51 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     return make_text_table("Answers that contain the reference answer", columns, rows)
 
 
-def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
-    """Return a sentence on what the searches of a run cost at least; () if no model has a price.
+def estimate_cost(
+    test_set: TestSet, strategies: Mapping[str, Mapping[str, ParameterValue]], model: str, prices: Prices
+) -> str:
+    """Return a sentence on what a run will cost at least, before it; "" if no price is known.
+
+    Args:
+        test_set: The questions.
+        strategies: Parameters by strategy, without its index.
+        model: The model that embeds the questions.
+        prices: The known prices.
+    """
+    questions = test_set.answerable
+    tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
+    total, parts = 0.0, []
+    for name, parameters in strategies.items():
+        embedding, reranking = prices.rates(name, parameters, model)
+        total += tokens * embedding + len(questions) * reranking
+        if STRATEGIES[name].needs_llm and (prices.llm_input or prices.llm_output):
+            parts.append(f"the LLM of {name}")
+    if prices.machine:
+        parts.append(f"the machine at {format_dollars(prices.machine)} per hour")
+    if not total and not parts:
+        return ""
+    count = f"{len(questions) * len(strategies):,} searches"
+    if not parts:
+        return f"{count} cost about {format_dollars(total)}."
+    known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
+    return f"{known}: it depends on {' and '.join(parts)}; --pilot measures it on a few questions."
+
+
+def describe_cost(run: EvalRun, questions: int) -> tuple[str, ...]:
+    """Return a sentence on what the searches of a run cost; () if no price is known.
 
     Args:
         run: The run.
-        reranker: Reranker of strategies that name none.
+        questions: Number of questions of the whole test set, if these were a pilot of it.
     """
-    questions = run.test_set.answerable
-    parts: list[str] = []
-    total = 0.0
-    model = run.corpus.index.embedding_model
-    if price := find_price(model):
-        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
-        total += tokens * price / 1e6
-        parts.append(f"{len(questions):,} questions embedded by {model}")
-    for strategy in run.strategies.values():
-        name = str(strategy.parameters.get(RERANKER.name) or reranker)
-        if RERANKER.name in strategy.parameters and (price := find_price(name)):
-            total += len(questions) * price / 1000
-            parts.append(f"{len(questions):,} searches reranked by {name}")
-    return (f"The run costs at least {format_dollars(total)}: {', '.join(parts)}.",) if parts else ()
+    costs = {name: strategy.dollars for name, strategy in run.strategies.items() if strategy.dollars is not None}
+    if not costs:
+        return ()
+    asked = len(run.test_set.answerable)
+    each = ", ".join(f"{name} {format_dollars(cost * 1000)}" for name, cost in costs.items())
+    total = sum(costs.values())
+    rest = f" All {questions:,} questions cost about {format_dollars(total * questions)}." if questions > asked else ""
+    return (f"The searches cost {format_dollars(total * asked)}; per 1,000 questions: {each}.{rest}",)
 
 
 # Comparison with a saved baseline

@@ -9,11 +9,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -45,11 +45,15 @@ from evals.measures.metrics import (
     measure_unjudged,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
-from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
+from workbench.errors import Cancelled, ConfigurationError, Conflict, InvalidInput, WorkbenchError, list_choices
 from workbench.formatting import count_text
+from workbench.models.llm import count_llm_usage
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price
 from workbench.retrieval.options import Ask
+from workbench.retrieval.parameters import RERANKER
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, split_strategy
 from workbench.types import (
+    VECTOR,
     Index,
     JsonObject,
     JsonValue,
@@ -61,6 +65,9 @@ from workbench.types import (
     Value,
 )
 from workbench.workbench import Workbench
+
+if TYPE_CHECKING:
+    from workbench.settings import Settings
 
 # Hashes of the ranking code
 
@@ -124,6 +131,16 @@ class RankedPassage(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage(Value):
+    """What one search takes: tokens of the text it returns (estimated), calls of the LLM, and their tokens."""
+
+    context_tokens: int = 0
+    llm_calls: int = 0
+    llm_input_tokens: int = 0
+    llm_output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking(Value):
     """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
 
@@ -136,6 +153,7 @@ class Ranking(Value):
     latency_ms: float
     degraded: tuple[str, ...] = ()
     within: tuple[RankedPassage, ...] = ()
+    usage: Usage = Usage()  # of the timed search
     has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
 
     def without_itself(self) -> Ranking:
@@ -160,6 +178,7 @@ class StrategyRun:
     values: Mapping[str, Mapping[str, float]]
     extra: Verdicts = field(default_factory=lambda: Verdicts())
     qrels: Qrels = field(default_factory=dict, compare=False)  # the judgments of the questions
+    dollars: float | None = None  # mean cost of a question; None if no price is known
 
     @cached_property
     def share_unjudged(self) -> dict[str, float]:
@@ -184,6 +203,14 @@ class StrategyRun:
     def means(self) -> dict[str, float]:
         """The mean of each metric."""
         return mean_values(self.values)
+
+    @property
+    def usage(self) -> dict[str, float]:
+        """The mean of each figure of ``Usage`` per question; empty for a run file."""
+        if not self.latency_ms:
+            return {}
+        rows = np.array([astuple(answer.usage) for answer in self.answers.values()], dtype=np.float64)
+        return dict(zip(Usage().to_dict(), rows.mean(axis=0).round(3).tolist(), strict=True))
 
     @property
     def latency_ms(self) -> dict[str, float]:
@@ -223,6 +250,52 @@ def choose_strategies(names: Sequence[str], index: Index) -> Sequence[str]:
     return names or default_strategies(index)
 
 
+@dataclass(frozen=True, slots=True)
+class Prices(Value):
+    """The prices that are known, in dollars; 0 if unknown. Models with a price in their name have it there."""
+
+    llm_input: float = 0.0  # per million tokens
+    llm_output: float = 0.0  # per million tokens
+    machine: float = 0.0  # per hour
+    reranker: str = ""  # reranker of strategies that name none
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Prices:
+        """Read the prices. Raises ConfigurationError for an invalid one."""
+        given = [part.strip() for part in settings.llm_price.split("/")] if settings.llm_price.strip() else ["0"]
+        try:
+            prices = [float(part) for part in given]
+            if len(prices) > 2 or not all(0 <= price < 1e6 for price in prices):
+                raise ValueError
+        except ValueError:
+            raise ConfigurationError(
+                f"WORKBENCH_LLM_PRICE is {settings.llm_price!r}; use dollars per million tokens, INPUT or INPUT/OUTPUT "
+                "such as 0.15/0.60."
+            ) from None
+        return cls(prices[0], prices[-1], settings.machine_price, settings.reranker)
+
+    def rates(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> tuple[float, float]:
+        """Return the dollars per token of a question for its embedding, and per search for its reranking."""
+        embedding = find_price(model) / 1e6 if VECTOR in STRATEGIES[strategy].legs else 0.0
+        reranker = str(parameters.get(RERANKER.name) or self.reranker) if RERANKER.name in parameters else ""
+        return embedding, find_price(reranker) / 1000
+
+    def knows(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> bool:
+        """Return whether a part of the cost of a search is known."""
+        asks_llm = STRATEGIES[strategy].needs_llm and (self.llm_input or self.llm_output)
+        return bool(self.machine or asks_llm or any(self.rates(strategy, parameters, model)))
+
+    def cost(
+        self, question: str, answer: Ranking, strategy: str, parameters: Mapping[str, ParameterValue], model: str
+    ) -> float:
+        """Return the dollars that a search cost; ``model`` embeds the question."""
+        embedding, reranking = self.rates(strategy, parameters, model)
+        usage = answer.usage
+        llm = (usage.llm_input_tokens * self.llm_input + usage.llm_output_tokens * self.llm_output) / 1e6
+        machine = answer.latency_ms / 3_600_000 * self.machine
+        return len(question.encode()) / BYTES_PER_TOKEN * embedding + reranking + llm + machine
+
+
 def run_strategies(
     wb: Workbench,
     test_set: TestSet,
@@ -231,15 +304,18 @@ def run_strategies(
     metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     parameters: Mapping[str, Mapping[str, object]] | None = None,
+    budget: float | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> EvalRun:
     """Run strategies over a test set's answerable questions, one after another.
 
-    NAME@INDEX runs a strategy over another index than that of ``corpus``.
+    NAME@INDEX runs a strategy over another index than that of ``corpus``. When the ``budget`` (in dollars) is used up,
+    the strategies that were not asked every question are left out.
 
     Raises:
-        InvalidInput: An unknown strategy, parameter or metric, or no question with a relevant document.
+        InvalidInput: An unknown strategy, parameter or metric, no question with a relevant document, or the budget did
+            not suffice for the first strategy.
         Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies(corpus.index)))
@@ -249,12 +325,15 @@ def run_strategies(
     metrics = check_metrics(metrics)
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
-    total, done = len(names) * len(test_set.answerable), 0
+    prices = Prices.from_settings(wb.settings)
+    total, done, spent = len(names) * len(test_set.answerable), 0, 0.0
     runs = {}
     for name in names:
         answers = {}
         strategy, index = parts[name]
         over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
+        priced = (strategy, checked[name], over.index.embedding_model)
+        before = spent
         warm_up(wb, over, test_set.answerable[0], strategy, checked[name])
         for question in test_set.answerable:
             if should_stop is not None and should_stop():
@@ -263,9 +342,19 @@ def run_strategies(
                 wb, over, question, strategy, checked[name], max_ranking_depth(metrics), test_set.pages
             )
             done += 1
+            spent += prices.cost(question.text, answers[question.id], *priced)
+            if budget is not None and spent >= budget:
+                break
             if on_progress is not None:
                 on_progress(Progress(done, total, name))
-        runs[name] = score_answers(test_set, name, checked[name], answers, metrics)
+        if len(answers) < len(test_set.answerable):  # the budget is used up
+            break
+        dollars = (spent - before) / len(answers) if prices.knows(*priced) else None
+        runs[name] = replace(score_answers(test_set, name, checked[name], answers, metrics), dollars=dollars)
+    if not runs:
+        raise InvalidInput(
+            f"The budget was used up after {done:,} of {total:,} searches; raise it, or ask fewer questions."
+        )
     return EvalRun(test_set, corpus, runs)
 
 
@@ -349,7 +438,10 @@ def ask_question(
     """
     # A folded copy could be the judged document, so copies are ranked one by one.
     first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False)
-    first = wb.search_service.search(question.text, first_ask)
+    with count_llm_usage() as llm:
+        first = wb.search_service.search(question.text, first_ask)
+    size = sum(len(passage.text.encode()) for passage in first)
+    usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens)
     ranked = _document_keys(corpus, first)
     result = first
     for limit in DEEPER_LIMITS:
@@ -366,9 +458,8 @@ def ask_question(
         within = _rank_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
     passages = _rank_passages(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
-    return Ranking(
-        question.id, tuple(ranked[: documents + (question.id in ranked)]), passages, time, first.degraded, within
-    )
+    kept = tuple(ranked[: documents + (question.id in ranked)])
+    return Ranking(question.id, kept, passages, time, first.degraded, within, usage)
 
 
 def _rank_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
@@ -415,6 +506,15 @@ class Cell(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SavedView(Value):
+    """What an experiment shows when it is opened; the default is everything by its first metric."""
+
+    metric: str = ""  # the metric of the leaderboard; "" for the first one
+    runs: tuple[str, ...] = ()  # labels of the runs A and B; () for the best two
+    tag: str = ""  # only the runs with this tag; "" for all
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment(Value):
     """A stored experiment; ``status`` is running, done, stopped or failed."""
 
@@ -433,6 +533,9 @@ class Experiment(Value):
     created_at: datetime | None = None
     scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
     bars_hash: str = ""  # hash of the bars of a configuration file; "" without bars
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    view: SavedView = field(default_factory=SavedView)
 
     @property
     def over(self) -> str:
@@ -453,6 +556,8 @@ class CellResult:
     error: str | None = None
     position: int = 0
     extra: Verdicts = field(default_factory=lambda: Verdicts())
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def make_cells(
@@ -491,7 +596,10 @@ def list_asked_cells(cells: Sequence[Cell]) -> list[int]:
 def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
-    fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    fields: dict[str, Any] = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    view: dict[str, Any] = row["view"]
+    fields["view"] = SavedView(view.get("metric", ""), tuple(view.get("runs", ())), view.get("tag", ""))
+    fields["tags"] = tuple(row["tags"])
     return Experiment(
         **fields,
         cells=tuple(parse_cells(plan["cells"])),
@@ -546,7 +654,8 @@ def make_run_row(
 def parse_answer(row: Row) -> Ranking:
     """Return an answer from its stored row."""
     hits, within = (tuple(_parse_passage(hit) for hit in row[name]) for name in ("passages", "within"))
-    return Ranking(row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]), within)
+    documents, notes, usage = tuple(row["documents"]), tuple(row["degraded"]), Usage(**row["usage"])
+    return Ranking(row["question_id"], documents, hits, row["latency_ms"], notes, within, usage)
 
 
 def _parse_passage(row: Row) -> RankedPassage:

@@ -192,3 +192,11 @@ def test_a_row_whose_cells_are_too_long_for_columns_is_a_line_of_cells_behind_th
     assert [kind for kind, _ in every] == ["record", "record"] and every[0][1].startswith(
         "max_connections · Default: 100"
     )
+
+
+def test_the_excerpt_starts_at_the_sentence_with_the_most_different_words_of_the_question():
+    filler = "Nothing of interest happens in this part of the text, which only makes it longer than a card can be. " * 3
+    one_word = "A gauge is a gauge, and another gauge is like the first gauge, says the gauge maker. "
+    answer = "The tide gauge records the level of the sea. "
+    card = shown(render_card("How does the gauge record the sea level?", filler + one_word + filler + answer + filler))
+    assert card.startswith("… The tide gauge records")

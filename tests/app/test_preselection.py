@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from evals.test_sets.store import TestSetInfo
-from workbench.app.evaluate.shared import preselect_test_set
+from workbench.app.evaluate.test_sets import preselect_test_set
 
 
 def _info(key: str, day: int, source_id: str | None = None) -> TestSetInfo:

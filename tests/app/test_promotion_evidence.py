@@ -86,4 +86,4 @@ def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
     experiments.run(experiments.create("Both <i>", made.id, make_cells(["keyword", "rerank"])).id)
     told = find_joint_evidence(wb, candidate, SERVES)
     assert "It ties with Rerank, which is live</b>: equal on the one question." in told
-    assert "(nDCG@10 in Both &lt;i&gt;, corpus: all your documents)" in told
+    assert "(nDCG@10 in Both &lt;i&gt;, scope: all your documents)" in told

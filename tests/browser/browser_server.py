@@ -1,8 +1,19 @@
-"""The server of the app under test, and its port."""
+"""The server of the app under test and its port, and what its tests have in common."""
 
 import socket
+from pathlib import Path
 
 from urllib3 import PoolManager, Retry
+
+ROOT = Path(__file__).parents[2]
+ARTIFACTS = ROOT / "artifacts"
+FIRST = 200_000  # ms: the first search of a process imports the framework, which is slow on a busy machine
+ASKED = {
+    "How is the level of the sea recorded?": "Tide gauge",
+    "What keeps waves from the record?": "Stilling well",
+    "How do I bake?": "Bread",
+    "When is the float calibrated?": "Tide gauge",
+}
 
 
 def free_port() -> int:

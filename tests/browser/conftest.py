@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from browser_server import free_port, wait_until_up
+from browser_server import ARTIFACTS, ASKED, FIRST, ROOT, free_port, wait_until_up
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
@@ -24,8 +24,6 @@ from workbench import Workbench
 from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
-ROOT = Path(__file__).parents[2]
-ARTIFACTS = ROOT / "artifacts"
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -38,7 +36,6 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only loopback addresses are ever resolved
 )
 PATIENT = 30_000  # ms
-FIRST = 200_000  # ms: the first search of a process imports the framework, which is slow on a busy machine
 
 PASSAGES = {
     "gauge.md": "# Tide gauge\n\nThe tide gauge records the level of the sea every six minutes.\n\n"
@@ -46,12 +43,6 @@ PASSAGES = {
     "well.md": "# Stilling well\n\nA stilling well keeps waves from the record; the gauge stands in it.\n",
     "bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it in a hot oven.\n",
     "script.md": "# Gauge <script>alert(1)</script>\n\nA gauge <img src=x onerror=\"document.title='x'\"> & <b>.\n",
-}
-ASKED = {
-    "How is the level of the sea recorded?": "Tide gauge",
-    "What keeps waves from the record?": "Stilling well",
-    "How do I bake?": "Bread",
-    "When is the float calibrated?": "Tide gauge",
 }
 
 
@@ -80,10 +71,10 @@ def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="session")
 def serve(test_home: Path) -> Iterator[Callable[..., str]]:
-    """Start the app on a database, with further settings, and return its address; processes are ended by id."""
+    """Start the app on a database, in a folder, with further settings; returns its address. It is ended by its id."""
     started: list[subprocess.Popen] = []
 
-    def start(database_url: str, **settings: str) -> str:
+    def start(database_url: str, folder: Path = test_home, **settings: str) -> str:
         port = free_port()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")} | {
             "WORKBENCH_HOME": str(test_home),
@@ -94,7 +85,7 @@ def serve(test_home: Path) -> Iterator[Callable[..., str]]:
             **settings,
         }
         code = f"import sys; from workbench.app.shell.serve import serve; sys.exit(serve({port}))"
-        started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=test_home))
+        started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=folder))
         return f"http://127.0.0.1:{port}"
 
     yield start
@@ -220,7 +211,7 @@ def goto(page: Page, app: str) -> Callable[[str], Page]:
 
     def go(path: str) -> Page:
         page.goto(app + path)
-        expect(page.locator(".st-key-scopebar")).to_be_visible()
+        expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
         return page
 
     return go

@@ -26,11 +26,12 @@ def assert_fits(page: Page, name: str, *others: Locator) -> None:
         raise AssertionError(f"{name} scrolls sideways") from None
 
 
-def serious(page: Page) -> list[tuple[str, str, str]]:
-    """Return the serious problems that axe finds on a page: rule, element, advice."""
+def serious(page: Page, *rules: str) -> list[tuple[str, str, str]]:
+    """Return the serious problems that axe finds on a page, by all rules or by these: rule, element, advice."""
     settled(page)
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
     return [
         (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])
-        for fault in Axe().run(page).response["violations"]
+        for fault in Axe().run(page, options=options).response["violations"]
         if fault["impact"] in ("serious", "critical")
     ]

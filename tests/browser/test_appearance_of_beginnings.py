@@ -4,8 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from browser_server import wait_until_up
-from conftest import FIRST
+from browser_server import FIRST, wait_until_up
 from pictures import pictures, write_sheets
 from playwright.sync_api import expect
 from psycopg.conninfo import conninfo_to_dict, make_conninfo

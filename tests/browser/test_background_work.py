@@ -96,26 +96,26 @@ def test_an_app_that_is_killed_in_the_middle_of_an_upload_continues_when_it_come
     address, process = run_app(worker=True)
     with Workbench.open(settings=make_settings()) as wb:
         page.goto(f"{address}/library")
-        upload(page, 150, 6000)
+        upload(page, 100, 5000)
         expect(page.get_by_role("row", name="added, ").first).to_be_visible(timeout=SLOW)
         process.send_signal(signal.SIGKILL)
         process.wait()
         keep("work-killed-1440-light")
         [job] = wb.jobs.in_view()
-        there = {document.id: document.updated_at for document in wb.documents.list(limit=150)}
+        there = {document.id: document.updated_at for document in wb.documents.list(limit=100)}
         assert job.status in (
             "running",
             "queued",
         )  # the worker alongside gives it back once it sees that its app is gone
-        assert 0 < len(there) < 150
+        assert 0 < len(there) < 100
 
         address, _ = run_app(worker=True)
         page.goto(address)
-        expect(page.get_by_text("Adding 150 files to Uploads")).to_be_visible()
-        expect(page.get_by_text("completed: 150 added")).to_be_visible(timeout=SLOW)
-        assert wb.jobs.tally(job.id).files == {"added": 150}
-        stored = {document.id: document.updated_at for document in wb.documents.list(limit=151)}
-        assert len(stored) == 150
+        expect(page.get_by_text("Adding 100 files to Uploads")).to_be_visible()
+        expect(page.get_by_text("completed: 100 added")).to_be_visible(timeout=SLOW)
+        assert wb.jobs.tally(job.id).files == {"added": 100}
+        stored = {document.id: document.updated_at for document in wb.documents.list(limit=101)}
+        assert len(stored) == 100
         assert there.items() <= stored.items()  # what a done part has stored is not written again
-        assert wb.jobs.get(job.id).result["documents"]["added"] == 150
+        assert wb.jobs.get(job.id).result["documents"]["added"] == 100
         keep("work-done-1440-light")

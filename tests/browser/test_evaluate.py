@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ASKED, FIRST
+from browser_server import ASKED, FIRST
 from looks import assert_fits
 from playwright.sync_api import Page, expect
 
@@ -26,6 +26,10 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
 ) -> None:
     page = goto(f"/evaluate?new=1&dataset={harbour}")
     expect(page.get_by_text("4 runs × 4 questions = up to 16 searches")).to_be_visible()
+    expect(page.get_by_text("Scope: all your documents")).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("for a pilot|4 questions are too few to show any difference", re.I))
+    ).to_be_visible()
     page.get_by_label("Title").fill("Planned here")
     page.get_by_label("Title").press("Tab")
     keep("evaluate_plan")
@@ -50,6 +54,13 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_text("the same.").first).to_be_visible()
+    expect(leaders.get_by_text("Unjudged@10")).to_be_visible()
+    sentence = (
+        leaders.locator(".against")
+        .filter(has_text="would decide it.")
+        .or_(leaders.locator(".against").filter(has_text="Tie: equal on"))
+    )
+    expect(sentence.first).to_be_visible()
     rankings = page.get_by_role("table", name=re.compile("^Ranking [AB]$"))
     expect(rankings).to_have_count(2)
     expect(rankings.locator(".state.done").first).to_contain_text("relevant")
@@ -63,6 +74,95 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
     expect(page.get_by_label("Question", exact=True)).to_have_value(question)
     expect(page.locator(".why .funnel")).to_be_visible()
     expect(page).to_have_url(re.compile("look=why&by=(keyword|vector)&missed=doc_"))
+
+
+def test_a_cell_of_the_heat_map_shows_its_own_pair_and_a_question_leads_to_why(
+    goto: Callable[[str], Page], measured: str, filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    page = goto(f"/evaluate?experiment={measured}")
+    runs = {cell.cell.strategy: cell.run_id for cell in Experiments(filled).results(measured)}
+    order = page.get_by_role("table", name="Leaderboard").locator("tbody tr")
+    expect(order).to_have_count(3)
+    last = order.nth(2).get_attribute("data-id")
+    first = order.nth(0).get_attribute("data-id")
+    assert {first, last} <= set(runs.values())
+    heat = page.locator("[class*=st-key-heat_] canvas").first
+    expect(heat).to_be_visible()
+    heat.scroll_into_view_if_needed()
+    page.wait_for_timeout(1_000)  # the chart is drawn on a canvas, whose content no locator sees
+    box = heat.bounding_box()
+    assert box is not None
+    high = (box["height"] - 54) / 3  # of a row, between the margins of the chart
+    page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + 8 + high * 2.5)
+    expect(page).to_have_url(re.compile(f"ab={last}&ab={first}"))
+    expect(page.locator("tr[aria-current=true]")).to_have_count(1)
+    keep("evaluate_heat")
+    questions = page.get_by_role("table", name="Questions of A and B")
+    expect(questions.locator("tbody tr")).to_have_count(4)
+    questions.get_by_role("button", name="Why How do I bake?").click()
+    expect(page.get_by_label("Question", exact=True)).to_have_value("How do I bake?")
+    expect(page.locator(".why .funnel")).to_be_visible()
+
+
+def test_the_scope_of_a_test_set_goes_with_it_to_compare_and_back(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
+    store, experiments = TestSetStore(filled), Experiments(filled)
+    made = store.create("Of one source", scope=Scope(sources=(source,)))
+    wanted = next(one for one in filled.documents.list() if one.title == "Bread")
+    [question] = store.add_questions(made.id, ["How do I bake?"])
+    store.judge(made.id, question.id, wanted.id, "relevant")
+    measured = experiments.run(experiments.create("Baking", made.id, make_cells(["keyword", "vector"])).id)
+    page = goto(f"/evaluate?experiment={measured.id}")
+    expect(page.get_by_text("Scope: source Harbour")).to_be_visible()
+    expect(page.locator(".st-key-scopebar")).to_have_count(0)
+    page.get_by_role("button", name="Why How do I bake?").click()
+    expect(page.locator(".why .funnel")).to_be_visible()
+    expect(page.locator(".st-key-scopebar")).to_contain_text("Harbour")
+    expect(page).to_have_url(re.compile(f"source={source}"))
+    page = goto(f"/?q=bake&tag=sea&judge={made.id}")
+    expect(page.get_by_text("These results are from tag sea")).to_be_visible()
+    keep("judging_other_scope")
+    page.get_by_role("button", name="Use its scope").click()
+    expect(page).to_have_url(re.compile(f"source={source}"))
+    expect(page).not_to_have_url(re.compile("tag=sea"))
+    expect(page.get_by_text("These results are from")).to_have_count(0)
+    page.get_by_role("button", name="Run experiment").click()
+    expect(page.get_by_text("Scope: source Harbour")).to_be_visible()
+    store.delete(made.id)
+
+
+def test_notes_tags_and_a_view_are_saved_and_trends_list_the_experiments(
+    goto: Callable[[str], Page], harbour: str, filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    experiments = Experiments(filled)
+    made = experiments.run(experiments.create("To be noted", harbour, make_cells(["keyword", "fuzzy"])).id)
+    page = goto(f"/evaluate?experiment={made.id}")
+    page.get_by_role("button", name="Notes", exact=True).click()
+    page.get_by_role("combobox", name="For").click()
+    page.get_by_role("option", name="Fuzzy").click()
+    page.get_by_role("textbox", name="Note").fill("Typos only")
+    tags = page.get_by_role("combobox", name="Tags")
+    tags.fill("candidate")
+    tags.press("Enter")
+    page.get_by_role("button", name="Save note").click()
+    expect(page.get_by_text("Note saved.")).to_be_visible()
+    board = page.get_by_role("table", name="Leaderboard")
+    expect(board.get_by_text("#candidate · Typos only")).to_be_visible()
+    page.get_by_role("radio", name="#candidate").or_(page.get_by_role("button", name="#candidate")).first.click()
+    expect(board.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Save view").click()
+    expect(page.get_by_text("View saved.")).to_be_visible()
+    assert experiments.get(made.id).view.tag == "candidate"
+    page = goto(f"/evaluate?experiment={made.id}")
+    expect(board.locator("tbody tr")).to_have_count(1)
+    keep("evaluate_view")
+    page = goto(f"/evaluate?view=trends&dataset={harbour}")
+    expect(page.get_by_text("over time")).to_be_visible()
+    page.get_by_role("table", name="Trend").get_by_role("button", name="To be noted").click()
+    expect(page).to_have_url(re.compile(f"experiment={made.id}"))
+    experiments.delete(made.id)
 
 
 def test_a_run_file_of_another_system_is_added_to_the_leaderboard(
@@ -101,7 +201,7 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
     store.judge_all(narrow.id, everything.judgments)
     made = experiments.run(experiments.create("One source", narrow.id, make_cells(["keyword", "vector"])).id)
     page = goto(f"/evaluate?experiment={made.id}")
-    expect(page.get_by_text("corpus: source Harbour").first).to_be_visible()
+    expect(page.get_by_text("Scope: source Harbour").first).to_be_visible()
     badge = page.get_by_role("table", name="Leaderboard").locator("tr", has=page.locator(".badge"))
     expect(badge).to_have_count(0)
     page.get_by_role("button", name="Promote Keyword").click()
@@ -123,10 +223,10 @@ def test_a_new_test_set_keeps_the_scope_of_the_bar(goto: Callable[[str], Page], 
     source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
     page = goto(f"/evaluate?view=datasets&source={source}")
     page.get_by_text("New test set").click()
-    expect(page.get_by_text("Corpus: source Harbour. The test set keeps this scope")).to_be_visible()
+    expect(page.get_by_text("Searches source Harbour. The test set keeps this scope")).to_be_visible()
     page.get_by_role("textbox", name="Title").fill("Made in a scope")
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.get_by_text("Version 1 · corpus: source Harbour · 0 questions")).to_be_visible()
+    expect(page.get_by_text("Scope: source Harbour")).to_be_visible()
     assert TestSetStore(filled).delete("Made in a scope").scope.scope == Scope(sources=(source,))
 
 
@@ -174,21 +274,20 @@ def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(
     interval = row.get_by_role("img", name="95% interval")
     expect(interval).to_be_visible()
     expect(interval).to_have_css("border-bottom-width", "0px")  # the scale runs through the mean, not below it
-    expect(row.get_by_role("img", name="of this test set over time")).to_be_visible()
     keep("evaluate_list")
     for chosen in (measured, narrow.id):
         listed.locator(f'tr[data-id="{chosen}"] input[type=checkbox]').check()
     page.get_by_role("button", name="Compare selected").click()
     beside = page.get_by_role("table", name="Runs of both experiments")
     expect(beside.locator("tbody tr")).to_have_count(4)
-    expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("tie: equal on all 4 questions")
+    expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("Tie: equal on all 4 questions")
     expect(beside.locator('tr[data-id="fuzzy"]')).to_contain_text("only in B")
     assert f"experiment={measured}" in page.url and f"second={narrow.id}" in page.url
     keep("evaluate_side_by_side")
     expect(page.get_by_role("button", name="Open A: Words or vectors")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     assert_fits(page, "two experiments side by side", beside.locator("xpath=.."))
-    expect(beside.locator('tr[data-id="keyword"]').get_by_text("tie: equal on all 4 questions")).to_be_in_viewport(
+    expect(beside.locator('tr[data-id="keyword"]').get_by_text("Tie: equal on all 4 questions")).to_be_in_viewport(
         ratio=1
     )
     keep("evaluate_side_by_side_390")

@@ -1,12 +1,12 @@
-"""The System page in a real browser: checks as wide as their text, and each server listed once."""
+"""The System page in a real browser: checks as wide as their text, each server listed once, and the set-up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from browser_server import wait_until_up
-from conftest import FIRST
+from browser_server import FIRST, wait_until_up
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
@@ -35,3 +35,30 @@ def test_a_replica_is_reported_once(
     expect(page.locator("dl.wb-facts").first).to_be_visible(timeout=FIRST)
     expect(page.get_by_role("table", name="Health checks").get_by_text("Replica", exact=True)).to_be_visible()
     expect(page.get_by_text("Replica", exact=True)).to_have_count(1)
+
+
+def test_a_language_model_is_tested_stored_and_used_without_a_restart_and_its_key_is_never_shown(
+    serve: Callable[..., str], filled: Workbench, browser_database: str, llm_url: str, page: Page, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text("# mine\nOTHER=1\n")
+    address, secret = serve(browser_database, tmp_path), "sk-'a #secret\\"
+    wait_until_up(address)
+    page.goto(f"{address}/system?view=setup", timeout=FIRST)
+    page.get_by_label("URL of an OpenAI-compatible endpoint").fill(llm_url, timeout=FIRST)
+    page.get_by_label("Model, or the path of a GGUF file").fill("plain")
+    form = page.get_by_test_id("stForm").filter(has_text="GGUF")
+    form.get_by_label("API key").fill(secret)
+    form.get_by_role("button", name="Test").click()
+    expect(page.get_by_text("plain replied 'I was asked: What is the capital of France?'")).to_be_visible(timeout=FIRST)
+    assert (tmp_path / ".env").read_text() == "# mine\nOTHER=1\n"
+    form.get_by_role("button", name="Save").click()
+    expect(page.get_by_text(f"Saved in {tmp_path}/.env.")).to_be_visible(timeout=FIRST)
+    assert (tmp_path / ".env").read_text().startswith("# mine\nOTHER=1\nWORKBENCH_LLM_BASE_URL=")
+    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+    expect(form.get_by_label("API key")).to_have_value("")
+    expect(form.get_by_text(f"From {tmp_path}/.env")).to_have_count(3)
+    assert "secret" not in page.content() + page.url
+    expect(page.get_by_text("From the environment variable WORKBENCH_EMBEDDING_MODEL")).to_be_visible()
+    page.goto(f"{address}/?q=what keeps waves from the record?&look=answer&s=keyword")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("status")).to_contain_text("Written by plain", timeout=FIRST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +71,17 @@ def ends_with_its_server(process: subprocess.Popen[str], home: Path, number: sig
     assert postmaster(home) is not None
     process.send_signal(number)
     rest = process.communicate(timeout=LONG)[1]
-    assert postmaster(home) is None
+    wait_for_end_of_server(home)
     assert "Traceback" not in rest
     return rest
+
+
+def wait_for_end_of_server(home: Path) -> None:
+    """Wait for the embedded server, which another process stops if its last user has no time to."""
+    until = time.monotonic() + LONG
+    while postmaster(home) is not None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -100,17 +110,14 @@ def test_a_server_over_http_that_is_asked_to_stop_takes_the_database_along(
     if postmaster(shared_home) is None:  # this one had not joined yet and has to start it again
         process.terminate()
         process.communicate(timeout=LONG)
-        until = time.monotonic() + LONG
-        while postmaster(shared_home) is not None:  # a process of its own stops a server that was still starting
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for_end_of_server(shared_home)
     else:
         ends_with_its_server(process, shared_home, signal.SIGTERM)
     assert process.returncode == 0
 
 
 def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(shared_home: Path) -> None:
-    text = "\n\n".join(f"Paragraph {number} tells of this and that. " * 8 for number in range(1000))
+    text = "\n\n".join(f"Paragraph {number} tells of this and that. " * 8 for number in range(600))
     process = serving(shared_home)
     job = called(process, "manage_document", action="create", content=text)["job"]["job_id"]
     while called(process, "get_job", job_id=job)["job"]["status"] == "queued":
@@ -123,7 +130,48 @@ def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(
     assert ended["status"] == "completed", ended
     assert called(again, "manage_document", action="list")["total_count"] == 1
     again.communicate(timeout=LONG)
-    assert postmaster(shared_home) is None
+    wait_for_end_of_server(shared_home)
+
+
+def post(port: int, headers: dict[str, str], message: dict[str, Any]) -> http.client.HTTPResponse:
+    """Send one message over HTTP."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+    kinds = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), {**kinds, **headers})
+    return connection.getresponse()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", [["mcp", "--transport", "http"], ["serve", "--no-sample"]], ids=["mcp", "serve"])
+def test_a_call_and_a_stream_do_not_delay_the_end_of_a_server(
+    shared_home: Path, command: list[str], number: signal.Signals
+) -> None:
+    port = free_port()
+    process = started(shared_home, *command, "--port", str(port))
+    assert process.stderr is not None
+    assert "http://" in process.stderr.readline()
+    until = time.monotonic() + LONG
+    while True:
+        try:
+            opened = post(port, {}, {"id": 1, "method": "initialize", "params": ABOUT})
+            break
+        except ConnectionRefusedError:  # the app prints its address before it listens
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": ABOUT["protocolVersion"]}
+    listing = {"name": "manage_source", "arguments": {"action": "list"}}
+    assert b"success" in post(port, session, {"id": 2, "method": "tools/call", "params": listing}).read()
+    stream = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+    stream.request("GET", "/mcp", headers={**session, "accept": "text/event-stream"})
+    assert stream.getresponse().status == 200
+    text = "\n\n".join(f"Paragraph {part} tells of bridges and of number {part * 7}. " * 30 for part in range(900))
+    creating = {"name": "manage_document", "arguments": {"action": "create", "content": text}}
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(post, port, session, {"id": 3, "method": "tools/call", "params": creating})
+        time.sleep(0.3)  # the call is in progress
+        began = time.monotonic()
+        ends_with_its_server(process, shared_home, number)
+        assert time.monotonic() - began < 5  # 0.6 on an idle machine; without a limit, until the client leaves
 
 
 def test_a_signal_that_comes_while_the_process_ends_already_disturbs_nothing() -> None:

@@ -138,8 +138,24 @@ def test_a_wrong_setting_is_named(process: Callable[..., Ran]) -> None:
     assert "WORKBENCH_POOL_SIZE is not valid" in ran.err
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "2>/dev/full", "2> >(true)", "| head -1", "| true"])
-@pytest.mark.parametrize(("words", "code"), [("--help", 0), ("strategies list --json", 0), ("nope", 2), ("status", 1)])
+@pytest.mark.parametrize(
+    ("words", "code", "closed"),
+    [
+        ("strategies list --json", 0, "2>&-"),
+        ("strategies list --json", 0, ">&-"),
+        ("strategies list --json", 0, "| head -1"),
+        ("strategies list --json", 0, "| true"),
+        ("--help", 0, ">&- 2>&-"),
+        ("--help", 0, "| true"),
+        ("nope", 2, "2>&-"),
+        ("nope", 2, ">&- 2>&-"),
+        ("nope", 2, "2>/dev/full"),
+        ("nope", 2, "2> >(true)"),
+        ("status", 1, "2>&-"),
+        ("status", 1, "2>/dev/full"),
+        ("status", 1, "2> >(true)"),
+    ],
+)
 def test_the_exit_code_does_not_depend_on_who_reads_the_output(words: str, code: int, closed: str) -> None:
     script = f"set -o pipefail; {' '.join(map(shlex.quote, COMMAND))} {words} {closed}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)

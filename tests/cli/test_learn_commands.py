@@ -1,4 +1,4 @@
-"""``workbench learn`` and ``workbench rankers``: train, store, show, move to another machine, search."""
+"""``workbench learn``, ``rankers`` and ``experiments``: what was trained and measured, stored and shown again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from commands import Ran
 
+from evals.experiments.catalogue import Experiments, make_cells
+from evals.test_sets.folders import load_test_set
 from tests.evals.test_learning import ASKED, TEXTS
+from workbench import Workbench
 
 
 @pytest.fixture
@@ -93,3 +96,26 @@ def test_a_kept_ranker_is_measured_on_another_test_set_next_to_the_fixed_strateg
     assert lost.code != 0 and "Ranker not found: lost" in lost.err
     wrong = workbench("eval", "sample", *asked, "--set", "colour=red")
     assert wrong.code == 2 and "None of the strategies has a parameter 'colour'" in wrong.err
+
+
+def test_experiments_are_listed_shown_noted_and_opened_by_a_saved_view(
+    workbench: Callable[..., Ran], archive: Path, wb: Workbench
+) -> None:
+    assert "No experiments." in workbench("experiments", "list").out
+    experiments = Experiments(wb)
+    test_set = experiments.test_sets.add(load_test_set(archive)).id
+    made = experiments.run(experiments.create("First", test_set, make_cells(["keyword", "vector"])).id).id
+    noted = workbench("experiments", "note", made, "--note", "a start", "--tags", "base,old", "--json").json
+    assert (noted["note"], noted["tags"]) == ("a start", ["base", "old"])
+    assert workbench("experiments", "note", made, "--run", "vector", "--tags", "candidate").code == 0
+    assert workbench("experiments", "view", made, "--metric", "mrr@10", "--tag", "candidate").code == 0
+    shown = workbench("experiments", "show", made, "--json").json
+    assert (shown["metric"], [run["label"] for run in shown["runs"]]) == ("mrr@10", ["vector"])
+    every = workbench("experiments", "show", made, "--metric", "ndcg@10", "--tag", "candidate")
+    assert "nDCG@10" in every.out and "its own corpus" in every.err and "#base #old a start" in every.err
+    listed = workbench("experiments", "list", "--tag", "base", "--json").json["experiments"]
+    assert [(one["title"], one["winner"]["label"] in ("keyword", "vector")) for one in listed] == [("First", True)]
+    assert workbench("experiments", "list", "--tag", "other", "--json").json["experiments"] == []
+    wrong = workbench("experiments", "note", made, "--run", "vectr", "--note", "x")
+    assert (wrong.code, "Run not found: vectr. Use one of" in wrong.err) == (2, True)
+    assert "use --note or --tags" in workbench("experiments", "note", made).err

@@ -73,6 +73,11 @@ def test_pages_that_are_gone_can_be_kept_and_marked(wb: Workbench, site: TestSit
     assert "marked as gone" in reason(wb, again, "/b")
     marked = [d.title for d in wb.documents.list() if d.metadata.get("gone")]
     assert marked == ["Page /b"]
+    assert again["message"] == "5 of 5 pages done: 4 unchanged, 1 gone."
+    site.put({"/b": tagged("Page /b", "1")})
+    back = finish(wb, wb.crawls.recrawl(again["id"]).id)
+    assert back["outcomes"]["unchanged"] == 5
+    assert not any("gone" in d.metadata for d in wb.documents.list())
 
 
 def test_a_page_nothing_links_to_any_more_stays_while_it_answers(

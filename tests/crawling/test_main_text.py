@@ -39,6 +39,20 @@ def test_a_page_without_head_and_body_tags_is_read() -> None:
     assert read_text("<!doctype html><title>T</title><main><h1>H</h1><p>Words.</p></main>").strip() == "# H\n\nWords."
 
 
+@pytest.mark.parametrize("kind", ["", "1e9", "text/html/x", "application/octet-stream"])
+def test_html_without_a_valid_content_type_is_read(kind: str) -> None:
+    for start in ("<!doctype html>", "\ufeff<html>", "<!-- a -->\n<head></head>", "<?xml version='1.0'?><html>"):
+        page = extract_page(Response("http://h.test/p", 200, {"content-type": kind}, f"{start}<p>Text.".encode()))
+        assert page.body == b"Text."
+
+
+def test_a_page_with_an_invalid_base_is_read() -> None:
+    page = extract_page(
+        Response("http://h.test/d/p", 200, {"content-type": "text/html"}, b"<base href='http://['><a href=q>Text.</a>")
+    )
+    assert (page.body, page.links) == (b"[Text.](http://h.test/d/q)", ("http://h.test/d/q",))
+
+
 def test_text_hidden_from_readers_is_not_read() -> None:
     hidden = [
         "<p style='display:none'>SECRET</p>", "<p style='font-size:0px'>SECRET</p>", "<p hidden>SECRET</p>",
@@ -217,6 +231,10 @@ SHOWN = {
     "no height but all of its text": "<div style='flex:1 1 0;height:0'>SEEN</div>",
     "a tab of an element of its own": "<sl-tab-panel hidden>SEEN</sl-tab-panel>",
     "a drawing's words": "<svg><text>SEEN</text></svg>",
+    "a definition": "<dl><dt>Term</dt><dd style='display:none'>SEEN</dd></dl>",
+    "a part with data for a script": "<div data-aos=fade style='opacity:0'>SEEN</div>",
+    "the rest of a paragraph": "<p>It<span id=more style='display:none'>SEEN</span></p><button>Read more</button>",
+    "a pane next to the chosen one": "<div><input type=radio></div><div><pre>a</pre><p hidden>SEEN</p></div>",
     "a choice": "<select><option>SEEN</option></select>",
     "nothing but links": "<nav><a href='/a'>SEEN</a></nav>",
 }
@@ -231,6 +249,8 @@ UNSEEN = {
     "a drawing's numbers": "<svg><text>10</text><title>NOT</title></svg>",
     "a class for all": "<style>.row{display:flex}</style><div class=row style='display:none'>NOT</div>",
     "a part without height": "<div style='max-height:0;overflow:hidden'>NOT</div>",
+    "a part outside the screen": "<div style='position:absolute;left:-9999px'>NOT</div>",
+    "a part cut off": "<span style='clip-path:inset(50%)'>NOT</span>",
     "a part that nothing shows": "<div class=x style='display:none'>NOT</div>",
 }
 
@@ -299,6 +319,53 @@ BLOCKS = {
     "a list outside pre": f"<ol class=linenums>{''.join(f'<li>{line}</li>' for line in LINES)}</ol>",
     "a folded part": "<pre data-language=yaml><code><details><summary>3 lines</summary>"
     + f"{''.join(STARLIGHT)}</details></code></pre>",
+    "Doxygen with folds": "<div class=fragment>"
+    + "".join(
+        f"<div class=foldopen>\n<div class=line><span class=lineno>{n}</span>&#160;{x}</div>\n</div>\n"
+        for n, x in enumerate(LINES)
+    )
+    + "</div>",
+    "Trac": "<table class=code><thead><tr><th class=lineno>Line<th>&nbsp;</tr></thead>"
+    + "".join(f"<tr><th id=L{n}><a href=#L{n}>{n}</a></th><td>{x}</td></tr>" for n, x in enumerate(LINES, 1))
+    + "</table>",
+    "Gitiles": "<table class=FileContents>"
+    + "".join(f"<tr class=FileContents-line><td data-line-number={n}><td>{x}</tr>" for n, x in enumerate(LINES, 1))
+    + "</table>",
+    "ViewVC": "<div id=vc_file><table>"
+    + "".join(f"<tr><td class=vc_file_line_number>{n}<td>{x}</tr>" for n, x in enumerate(LINES, 1))
+    + "</table></div>",
+    "coverage.py": "<div id=source>"
+    + "".join(
+        f"<p id=t{n}><span class=n><a href=#t{n}>{n}</a></span><span class=t>{x}</span></p>"
+        for n, x in enumerate(LINES, 1)
+    )
+    + "</div>",
+    "LaTeXML": "<div class=ltx_listing><div class=ltx_listing_data><a download href='data:text/plain,x'>⬇</a></div>"
+    + "".join(
+        f"<div class=ltx_listingline><span class=ltx_tag_listingline>{n}</span>{x}</div>" for n, x in enumerate(LINES)
+    )
+    + "</div>",
+    "Ace": f"<div class=ace_text-layer>{''.join(f'<div><div class=ace_line>{x}</div></div>' for x in LINES)}</div>",
+    "OpenGrok": "<pre>"
+    + "\n".join(f"<a class=l name={n} href=#{n}>{n}</a>{x}" for n, x in enumerate(LINES, 8))
+    + "</pre>",
+    "Org": "<pre>" + "\n".join(f"<span class=linenr>{n}: </span>{x}" for n, x in enumerate(LINES, 8)) + "</pre>",
+    "Javadoc 8": "<pre>"
+    + "\n".join(f"<span class=sourceLineNo>00{n}</span>{x}" for n, x in enumerate(LINES))
+    + "</pre>",
+    "lists of code": f"<ol>{''.join(f'<li><code>{x}</code></li>' for x in LINES)}</ol>",
+    "GeSHi": f"<div class=geshi><ol>{''.join(f'<li><pre>{x}</pre></li>' for x in LINES)}</ol></div>",
+    "SyntaxHighlighter": "<table><tr><td class=code><div>"
+    + "".join(f"<div class=line><code>{x[:3]}</code><code>{x[3:]}</code></div>" for x in LINES)
+    + "</div></td></tr></table>",
+    "Crayon": f"<div><textarea readonly>{CODE}</textarea><table><tr>"
+    + "<td class=crayon-nums><div>1</div><div>2</div><div>3</div></td>"
+    + f"<td class=crayon-code><div>{''.join(f'<div>{x}</div>' for x in LINES)}</div></td></tr></table></div>",
+    "Writerside": f"<div class=code-block data-lang=yaml>\n{CODE}\n</div>",
+    "a style": "<div style='font-family:monospace;white-space:pre-wrap'>"
+    + f"{''.join(f'<p>{x}</p>' for x in LINES)}</div>",
+    "a terminal with its name": "<figure><figcaption><span class=sr-only>Fenster</span></figcaption>"
+    + f"<pre data-language=yaml><code>{CODE}</code></pre><div><span>yaml</span></div><div>Copy</div></figure>",
     "a list": f"<pre><ol>{''.join(f'<li>{line}</li>' for line in LINES)}</ol></pre>",
 }
 
@@ -314,6 +381,15 @@ def test_numbers_that_do_not_count_the_lines_of_code_are_kept() -> None:
         code = "\n".join(f"<span>{n}</span> PRINT {n}" for n in numbers)
         assert "\n".join(f"{n} PRINT {n}" for n in numbers) in read_text(f"<p>Type:</p><pre>{code}</pre>")
     assert "```\n1\n2\n```" in read_text("<p>Answers:</p><pre><span>1</span>\n<span>2</span></pre>")
+    notes = "".join(f"<li><a id=n{n} href=#n{n}>{n}</a> Note {n}.</li>" for n in (1, 2))
+    commands = "<li><code>cd /srv</code></li><li><code>make</code></li>"
+    verses = (
+        "<div class=chapter><p id=v1><a href=#v1>1</a> In the beginning</p><p id=v2><a href=#v2>2</a> And</p></div>"
+    )
+    for prose in (f"<ol>{notes}</ol>", f"<ol>{commands}</ol>", verses, "<div class=code>Save 10 %\nwith it</div>"):
+        assert "```" not in read_text(f"<p>Read:</p>{prose}")
+    twice = read_text("<p>On Mac:</p><pre>a\nb</pre><p>On Linux:</p><pre>a\nb</pre>")
+    assert twice.count("a\nb") == 2
     assert "```" not in read_text("<p>Slides:</p><div class=fragment><p>First</p><p>Second</p></div>")
 
 

@@ -1,7 +1,7 @@
 """Random drills: each runs for some seconds and prints its seed, so that a failure can be reproduced.
 
 A drill is a test in this folder that repeats a random round while ``drill_seconds`` lasts, at least once. ``make test``
-runs each for about 20 seconds, ``make drills`` at length. ``DRILL_SEED=N`` repeats the rounds of a former run.
+runs each for about 8 seconds, ``make drills`` at length. ``DRILL_SEED=N`` repeats the rounds of a former run.
 """
 
 from __future__ import annotations

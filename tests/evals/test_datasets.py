@@ -137,6 +137,18 @@ def test_what_cannot_be_read_is_named_with_its_line(beir: WriteTestSet, file: st
     assert says in str(raised.value)
 
 
+@pytest.mark.parametrize("file", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
+def test_bytes_that_are_not_utf_8_cost_one_line(beir: WriteTestSet, file: str) -> None:
+    root = beir()
+    kept = load_test_set(root)
+    (root / file).write_bytes((root / file).read_bytes().rstrip(b"\n") + b"\nq\xff1\td\xe9\t1\n")
+    test_set = load_test_set(root)
+    assert len(test_set.corpus.documents) == len(kept.corpus.documents)
+    assert (test_set.questions, test_set.judgments) == (kept.questions, kept.judgments)
+    lines = len((root / file).read_bytes().splitlines())
+    assert test_set.problems == (f"{file}, line {lines} is not UTF-8 text; convert the line.",)
+
+
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
 def test_a_missing_file_is_named(beir: WriteTestSet, missing: str) -> None:
     root = beir()

@@ -13,12 +13,14 @@ import pytest
 from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import (
     check_comparable,
+    describe_leaderboard,
     find_changes,
     make_leaderboard,
     pareto_front,
     scores_by_question,
     to_csv,
 )
+from evals.experiments.runs import SavedView
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
@@ -192,3 +194,46 @@ def test_wrong_plans_are_refused(experiments: Experiments, animals: str) -> None
 def test_the_front_holds_what_nothing_beats_in_both() -> None:
     assert pareto_front([(0.9, 50), (0.8, 10), (0.7, 20), (0.9, 50), (0.9, 60)]) == [0, 1]
     assert pareto_front([]) == []
+
+
+def test_experiments_and_runs_keep_notes_tags_and_a_view(experiments: Experiments, animals: str) -> None:
+    made = experiments.run(experiments.create("Noted", animals, make_cells(["keyword", "vector"])).id)
+    before = experiments.state(made.id)
+    experiments.annotate(made.id, note="before the move", tags=["base", " base ", ""])
+    experiments.annotate(made.id, "vector", note="a candidate")
+    experiments.annotate(made.id, "vector", tags=["candidate"])  # the note stays
+    found = experiments.get(made.id)
+    assert (found.note, found.tags) == ("before the move", ("base",))
+    assert {one.cell.label: (one.note, one.tags) for one in experiments.results(made.id)} == {
+        "keyword": ("", ()),
+        "vector": ("a candidate", ("candidate",)),
+    }
+    assert experiments.state(made.id) != before  # a cached leaderboard is read again
+    experiments.save_view(made.id, "mrr@10", ["vector", "keyword"], "candidate")
+    assert experiments.get(made.id).view == SavedView("mrr@10", ("vector", "keyword"), "candidate")
+    experiments.run(made.id)  # another run of the same cells keeps them
+    assert [one.note for one in experiments.results(made.id)] == ["", "a candidate"]
+    experiments.save_view(made.id)
+    assert experiments.get(made.id).view == SavedView()
+    with pytest.raises(NotFound, match=r"Run not found: vectr\. Use one of 'keyword', 'vector'"):
+        experiments.annotate(made.id, "vectr", note="x")
+    with pytest.raises(InvalidInput, match="p@7 was not"):
+        experiments.save_view(made.id, "p@7")
+    with pytest.raises(InvalidInput, match="at most 2 runs, not 3"):
+        experiments.save_view(made.id, runs=["vector", "keyword", "vector"])
+    with pytest.raises(InvalidInput, match="1,001 characters; use at most 1,000"):
+        experiments.annotate(made.id, note="x" * 1_001)
+
+
+def test_a_leaderboard_has_the_unjudged_share_and_display_names(experiments: Experiments, animals: str) -> None:
+    made = experiments.run(experiments.create("Unjudged", animals, make_cells(["keyword", "vector"])).id)
+    lines = make_leaderboard(experiments.results(made.id), "ndcg@10")
+    shares = {line.label: line.unjudged for line in lines}
+    assert shares["vector"] == pytest.approx(1 - 7 / 25)  # 5 documents for each of 5 questions; 7 pairs are judged
+    for line in lines:
+        assert line.bounds is not None  # with four digits
+        assert line.bounds[0] - 1e-4 < line.metrics["ndcg@10"] < line.bounds[1] + 1e-4
+    titles = {"keyword": "By words", "vector": "By meaning"}
+    outcome = describe_leaderboard(lines, experiments.results(made.id), "ndcg@10", titles)[0]
+    assert "By words" in outcome and "By meaning" in outcome
+    assert "keyword" not in outcome and "vector" not in outcome

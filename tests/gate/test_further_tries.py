@@ -47,9 +47,9 @@ def test_hangs():
 
 
 def test_a_test_next_to_processes_is_tried_again_and_the_summary_reports_it(tmp_path: Path) -> None:
-    (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
+    (tmp_path / "test_browser.py").write_text(PLANTED, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path / "test_planted.py")]
+    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path / "test_browser.py")]
     run = subprocess.run(
         [*command, *options], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )

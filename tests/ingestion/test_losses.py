@@ -415,6 +415,20 @@ def test_readings_do_not_divide_words_and_formulas_are_text() -> None:
     assert read(formula, "f.html").text == "a/b = x^2"
 
 
+def test_figures_of_json_are_kept_as_written() -> None:
+    text = '{"price": 1.50, "rate": 1e-7, "id": 12345678901234567890123, "gap": NaN}'
+    expected = ["price: 1.50", "rate: 1e-7", "id: 12345678901234567890123", "gap: NaN"]
+    assert read(text, "a.json").text.split("\n") == expected
+    assert read(text + "\n" + text, "a.jsonl").text.split("\n\n")[0].split("\n") == expected
+
+
+def test_marks_of_notes_and_formulas_of_books_stay_apart() -> None:
+    page = '<p>The tide<a epub:type="noteref" href="#n">1</a> and <math alttext="E=mc^2"><mi>E</mi></math>.</p>'
+    document = read(f"<html><body>{page}<noscript><p>Enable scripts.</p></noscript></body></html>", "a.html")
+    assert document.text == "The tide[1] and $E=mc^2$."
+    assert document.metadata["left_out"] == {"parts for browsers without scripts": 1}
+
+
 def test_a_file_keeps_its_header_aside_footer_and_answers() -> None:
     page = """<html><body><header><p>Abstract: mussels grew by a fifth.</p></header><p>Body.</p>
       <div class="faq"><div>Who sells rope?</div><div class="text" style="display:none">The chandler.</div></div>

@@ -21,8 +21,11 @@ def agent(wb: Workbench) -> Agent:
 
 @pytest.fixture
 def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workbench]:
-    """The workbench behind the server: agents may read files under ``tmp_path/docs``."""
+    """The workbench behind the server: agents may read files under ``tmp_path/docs``.
+
+    Tests that need a job run call ``wb.work()``: a worker process takes seconds to start, and tests/cli has it.
+    """
     root = tmp_path / "docs"
     root.mkdir()
-    with Workbench.open(settings=make_settings(file_roots=str(root))) as workbench:
+    with Workbench.open(settings=make_settings(file_roots=str(root), run_worker=False)) as workbench:
         yield workbench

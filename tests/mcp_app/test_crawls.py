@@ -20,7 +20,7 @@ TEXT = "Async context managers open a thing, hand it over and close it again, wh
 @pytest.fixture
 def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workbench]:
     """A workbench that may crawl this machine."""
-    settings = make_settings(crawl_allow_hosts="127.0.0.1", file_roots=str(tmp_path))
+    settings = make_settings(crawl_allow_hosts="127.0.0.1", file_roots=str(tmp_path), run_worker=False)
     with Workbench.open(settings=settings) as workbench:
         yield workbench
 
@@ -39,7 +39,8 @@ def docs(site: TestSite) -> str:  # noqa: F811
 
 
 def finished(agent: Agent, wb: Workbench, job_id: str) -> dict[str, Any]:
-    """Return the job as the tool shows it after its end."""
+    """Run the job here, and return it as the tool shows it after its end."""
+    wb.work()
     wb.jobs.wait(job_id, timeout=120)
     return agent("manage_crawl_job", action="get", job_id=job_id)["crawl_job"]
 
@@ -163,7 +164,7 @@ def test_a_crawl_goes_into_a_projects_folder(agent: Agent, wb: Workbench, docs: 
     wb.projects.create("Shop", id="proj_1")
     wb.projects.create_folder("proj_1", "API")
     job = agent("crawl_website", url=docs, project_id="Shop", folder_name="API")["crawl_job"]
-    wb.jobs.wait(job["id"], timeout=120)
+    finished(agent, wb, job["id"])
     source = wb.sources.get(job["source_id"])
     assert (source.project_id, source.folder_name) == ("proj_1", "API")
 

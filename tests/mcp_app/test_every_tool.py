@@ -35,7 +35,7 @@ def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> I
     """A workbench with every kind of object that the examples mention."""
     root = folder({f"{name}/conversation.md": TEXT for name in (PLAN, IDEA)} | {"notes/rag.md": GUIDE})
     archives = folder({"research/2025-05-20/one.md": f"# One\n\nmachine learning {TEXT}"}, "archives")
-    chosen = make_settings(file_roots=str(root), archives_dir=archives, crawl_allow_hosts="127.0.0.1")
+    chosen = make_settings(file_roots=str(root), archives_dir=archives, crawl_allow_hosts="127.0.0.1", run_worker=False)
     with Workbench.open(settings=chosen) as workbench:
         yield workbench
 

@@ -30,7 +30,9 @@ def article(title: str, text: str) -> str:
 def settings(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> Settings:
     notes = {f"research-archive/2025-05-2{day}/notes.md": f"# Notes {day}\n\n{LONG}" for day in range(3)}
     articles = {f"concepts/zebra-{day}.md": article(f"Zebra {day}", LONG) for day in range(3)}
-    return make_settings(archives_dir=folder(notes, "archives"), articles_dir=folder(articles, "articles"))
+    return make_settings(
+        archives_dir=folder(notes, "archives"), articles_dir=folder(articles, "articles"), run_worker=False
+    )
 
 
 @pytest.fixture
@@ -50,6 +52,7 @@ def test_archives_answer_with_what_is_there_and_the_job_that_brings_in_the_rest(
         assert (answer["results"], answer["metadata"]["totalResults"], answer["job"]["job_id"]) == ([], 0, job.id)
         assert answer["message"].endswith(f'searches use their previous state. Next: get_job(job_id="{job.id}")')
     assert (job.parameters["paths"], job.source_id) == ([], wb.sources.get("archives").id)
+    wb.work()
     ended = wb.jobs.wait(job.id, timeout=180)
     assert (ended.status, agent("get_job", job_id=job.id)["job"]["result"]["documents"]["added"]) == ("completed", 3)
     after = agent("searchLocalArchives", query="zebra")
@@ -61,6 +64,7 @@ def test_articles_stay_an_array_whose_first_names_the_job(wb: Workbench, agent: 
     (job,) = wb.jobs.list(kind="ingest")
     assert (len(first), first[0]["job"]["job_id"], "job" in first[1]) == (3, job.id, False)
     assert len(json.loads(agent.text("search_articles", query="zebra"))) == 3
+    wb.work()
     assert wb.jobs.wait(job.id, timeout=180).status == "completed"
     found = json.loads(agent.text("search_articles", query="zebra", mode="semantic"))
     assert len(found) == 3 and "job" not in found[0]

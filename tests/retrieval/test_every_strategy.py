@@ -178,7 +178,7 @@ def search(
     return None
 
 
-@settings(CALM, max_examples=400)
+@settings(CALM, max_examples=250)
 @given(QUERIES, st.sampled_from(NAMES), scopes(), st.sampled_from(["main", "small"]), st.integers(1, 30))
 def test_a_strategy_finds_all_that_it_may_and_nothing_outside_its_scope(
     library: Library, words: list[str], strategy: str, scope: Scope, index: str, limit: int
@@ -219,7 +219,7 @@ def test_the_same_question_has_the_same_answer(
     assert [(hit.passage_id, hit.score) for hit in first] == [(hit.passage_id, hit.score) for hit in second]
 
 
-@settings(CALM, max_examples=2000)
+@settings(CALM, max_examples=500)
 @given(scopes())
 def test_a_scope_resolves_to_exactly_the_documents_it_describes(library: Library, scope: Scope) -> None:
     if names_a_title_outside(scope):

@@ -60,7 +60,7 @@ def test_every_limit_is_the_first_part_of_one_ranking(crowded: Workbench, name: 
         return
     whole = ranking(crowded, name, scope, MAX_DEPTH)
     assert len({key for key, _ in whole}) == len(whole)
-    for limit in (1, 7, 10, 49, 51, 100, 101, 150):
+    for limit in (1, 10, 49, 51, 101):
         assert ranking(crowded, name, scope, limit) == whole[:limit], limit
 
 

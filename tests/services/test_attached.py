@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from workbench.retrieval.options import Ask
 from workbench.services.attached import normalise_address
 from workbench.storage.attached import AttachedStore
 from workbench.storage.postgres import leave_server, start_embedded_server
+from workbench.types import SearchResult
 
 OWLS = "Owls hunt at night and hear a mouse below the snow from thirty metres away."
 BEES = "Bees dance to show the other bees of the hive where the best flowers are today."
@@ -348,6 +350,29 @@ def test_a_row_of_its_own_is_found_although_there_are_conversations(
 
     assert animals.search(BATS, "hybrid@theirs", 1).results[0].text == BATS
     assert animals.compare(BATS, ["keyword@theirs"]).strategies["keyword@theirs"].results[0].text == BATS
+
+
+@pytest.mark.parametrize("has_talks", [False, True], ids=["plain", "conversations"])
+def test_rows_of_their_own_obey_filters_and_are_counted_if_they_have_no_date(
+    animals: Workbench, langchain: str, folder: Callable[..., Path], has_talks: bool
+) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    if has_talks:
+        animals.workspaces.embed(folder({"plan/2025-01-02/001-idea/talk.md": "We plan a bridge."}))
+
+    for scope in (Scope(languages=("en",)), Scope(document_types=("text",))):
+        assert BATS in [passage.text for passage in animals.search(BATS, "vector@theirs", 3, scope)], scope
+    assert not animals.search(BATS, "vector@theirs", 3, Scope(languages=("de",))).results
+    dated = Scope(since=date(2020, 1, 1))
+    found = animals.search(BATS, "vector@theirs", 3, dated)
+    assert BATS not in [passage.text for passage in found]
+    assert _read_undated(found) == 1, "the documents of the other rows have their files' dates"
+    assert _read_undated(animals.search(BATS, "vector", 3, dated)) == 0, "the main index does not have the row"
+
+
+def _read_undated(found: SearchResult) -> int:
+    notes = [note for note in found.notes if "no date" in note]
+    return int(notes[0].split()[0]) if notes else 0
 
 
 def test_the_password_is_neither_shown_nor_exported(animals: Workbench, langchain: str, tmp_path: Path) -> None:

@@ -176,3 +176,37 @@ def test_a_cutoff_leaves_out_what_scores_far_below_the_best(wb: Workbench, folde
     ]
     assert len(cut) < len(everything)
     assert not cut.under_filled
+
+
+def test_a_file_of_two_sources_is_reported(wb: Workbench, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "gauge.md").write_text("# Gauge\n\nThe tide gauge records the level of the sea.")
+    (tmp_path / "b" / "bread.md").write_text("# Bread\n\nKnead the dough.")
+    assert wb.ingest(tmp_path / "a", source="First").notes == ()
+    report = wb.ingest(tmp_path / "b", source="Second")
+    assert (report.added, report.notes) == (2, ("1 file is also in another source: gauge.md (First).",))
+
+
+def test_the_passages_of_a_chunker_are_previewed_and_nothing_is_stored(wb: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "gauge.md").write_text("# Gauge\n\nThe tide gauge records the sea.\n\n## Float\n\nThe float rises.")
+    wb.ingest(tmp_path, source="First")
+    document = wb.documents.list()[0]
+    text = wb.documents.get(document.id).text or ""
+    cut = {name: wb.indexes.preview(document.id, name) for name in ("heading", "window", "semantic")}
+    shown = {name: [text[each.start : each.end] for each in cut[name]] for name in cut}
+    assert shown["heading"] == ["# Gauge\n\nThe tide gauge records the sea.", "## Float\n\nThe float rises."]
+    assert shown["window"][-1].endswith("The float rises.")
+    assert shown["semantic"]
+    assert [index.name for index in wb.indexes.list()] == ["main"]
+
+
+def test_metadata_is_merged_and_none_removes_a_name(wb: Workbench) -> None:
+    made = wb.documents.create(text="The tide gauge.", title="Gauge", metadata={"author": "Mei", "status": "draft"})
+    changed = wb.documents.update(made.document.id, metadata={"status": None, "date": "2024"}).document
+    assert {name: changed.metadata.get(name) for name in ("author", "status", "date")} == {
+        "author": "Mei",
+        "status": None,
+        "date": "2024",
+    }
+    assert "status" not in changed.metadata

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from keyword_index import brought
 
-from workbench import Workbench
+from tests.conftest import cloned_database
+from workbench import Settings, Workbench
+from workbench.ingestion.incoming import text_item
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.storage import postings as term_ranking
 from workbench.storage.passages import TermWeights
@@ -33,17 +35,28 @@ QUESTIONS = (
 )
 
 
-@pytest.fixture
-def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
-    """Two sources of documents whose word frequencies are as in a real language."""
+@pytest.fixture(scope="module")
+def wb(server_url: str, template_database: str, test_home: Path) -> Iterator[Workbench]:
+    """Two sources of documents whose word frequencies are as in a real language; the tests only read them."""
     rng = np.random.default_rng(5)
     commonness = 1 / np.arange(1, len(WORDS) + 1)
-    for source, documents in (("Large", 160), ("Small", 40)):
-        texts = {
-            f"{source}{number}.txt": " ".join(rng.choice(WORDS, rng.integers(5, 40), p=commonness / commonness.sum()))
-            for number in range(documents)
-        }
-        wb.ingest(folder(texts, source), source=source)
+    with cloned_database(server_url, template_database) as url:
+        chosen = Settings(home=test_home, database_url=url, embedding_model="hash", _env_file=None)  # pyright: ignore
+        with Workbench.open(settings=chosen) as workbench:
+            for source, documents in (("Large", 160), ("Small", 40)):
+                texts = {
+                    f"{source}{number}.txt": " ".join(
+                        rng.choice(WORDS, rng.integers(5, 40), p=commonness / commonness.sum())
+                    )
+                    for number in range(documents)
+                }
+                items = [text_item(name, text, title=name) for name, text in texts.items()]
+                workbench.documents.ingest_items(workbench.sources.create(source).id, items)
+            yield workbench
+
+
+@pytest.fixture
+def store(wb: Workbench) -> PassageStore:
     return wb.corpus.store(wb.corpus.index(None))
 
 
@@ -73,9 +86,10 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     with store.reading() as connection:
         asked = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)
         weights = weigh_terms(asked.terms, asked.totals)
+        everything = _everything_read(wb, store, question, weights, scope)
         for limit, at_once in ((1, 0), (3, 0), (20, 0), (20, 100), (20, 250_000), (500, 0)):
             ranking = rank_by_terms(connection, store.index.name, weights, scope, limit, held, at_once=at_once)
-            expected = _everything_read(wb, store, question, weights, scope)[:limit]
+            expected = everything[:limit]
             assert [round(score, 9) for score in ranking.scores.values()] == [round(score, 9) for _, score in expected]
             assert [key for key, _ in expected] == sorted(
                 ranking.scores, key=lambda key: (-round(ranking.scores[key], 9), key)

@@ -1,4 +1,4 @@
-"""``workbench eval``, ``judgments``, ``apply``, ``check`` and ``learn``: measure strategies, and train a ranker."""
+"""The commands on measuring: ``eval``, ``experiments``, ``judgments``, ``apply``, ``check`` and ``learn``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_scope, read_scope
+from workbench.cli.options import Subcommands, add_repeated, add_scope, read_scope
 from workbench.cli.output import Output, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import Conflict, InvalidInput
@@ -44,6 +44,87 @@ def run_eval(arguments: argparse.Namespace, out: Output) -> int:
     if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
         Output(as_json=True).show(payload, lambda console: None)
     return code
+
+
+# workbench experiments
+
+
+def declare_experiments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommands."""
+    verbs = Subcommands(parser)
+    listed = verbs.add("list", "List experiments, newest first.", _list_experiments)
+    listed.add_argument("--test-set", metavar="NAME", help="only those on this test set")
+    listed.add_argument("--tag", metavar="TAG", help="only those with this tag")
+    show = verbs.add("show", "Show the leaderboard of an experiment, by its saved view.", _show_experiment, "id")
+    note = verbs.add("note", "Set the note and tags of an experiment, or of one of its runs.", _annotate, "id")
+    note.add_argument("--run", metavar="LABEL", help="of this run, as labelled by show (default: the experiment)")
+    note.add_argument("--note", metavar="TEXT", help="the note; an empty text removes it")
+    note.add_argument("--tags", metavar="A,B", help="the tags, replacing others; an empty text removes them")
+    view = verbs.add("view", "Save what an experiment shows when it is opened.", _save_view, "id")
+    add_repeated(view, "--run", "LABEL", "runs A and B (default: the best two)")
+    for parser in (show, view):
+        parser.add_argument("--metric", default="", metavar="M", help="metric of the leaderboard")
+        parser.add_argument("--tag", default="", metavar="TAG", help="only the runs with this tag")
+
+
+def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    experiments = Experiments(wb)
+    found = [one for one in experiments.list(arguments.test_set) if not arguments.tag or arguments.tag in one.tags]
+    winners = experiments.winners(found)
+    value = [one.to_dict() | {"winner": winners.get(one.id)} for one in found]
+    rows = [
+        (one.id, one.title, one.test_set_title, one.over, winners[one.id].label if one.id in winners else "",
+         f"{winners[one.id].score:.4f}" if one.id in winners else "", one.status, ", ".join(one.tags), one.note)
+        for one in found
+    ]  # fmt: skip
+    columns = ("Id", "Title", "Test set", "Scope", "Best", "Score", "Status", "Tags", "Note")
+    return out.table({"experiments": value}, columns, rows, "No experiments.")
+
+
+def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments, explain_difference, make_leaderboard, metric_title
+
+    experiment = Experiments(wb).get(arguments.id)
+    metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
+    tag = arguments.tag or experiment.view.tag
+    lines = [
+        one for one in make_leaderboard(Experiments(wb).results(experiment.id), metric) if not tag or tag in one.tags
+    ]
+    value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
+    rows = [
+        (one.rank or one.status, one.label, one.metrics.get(metric, ""),
+         "" if one.unjudged is None else f"{one.unjudged:.0%}",
+         explain_difference(one.against_best) if one.against_best else "", ", ".join(one.tags), one.note)
+        for one in lines
+    ]  # fmt: skip
+    columns = ("#", "Run", metric_title(metric), "Unjudged", "Compared with the best", "Tags", "Note")
+    out.table(value, columns, rows, "No runs.")
+    ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
+    out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))
+    return 0
+
+
+def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    if arguments.note is None and arguments.tags is None:
+        raise InvalidInput("Nothing to set; use --note or --tags.")
+    tags = None if arguments.tags is None else arguments.tags.split(",")
+    Experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
+    return out.sentence(Experiments(wb).get(arguments.id), "Saved.")
+
+
+def _save_view(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    check_extra("eval")
+    from evals.evaluation import Experiments
+
+    Experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
+    return out.sentence(Experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
 
 
 # workbench apply and check

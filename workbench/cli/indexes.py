@@ -32,6 +32,7 @@ def declare_indexes(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--dry-run", action="store_true", help="only estimate the cost of its transformations")
     _add_background(build)
     verbs.add("default", "Same as 'update NAME --default'.", _default_index, "name")
+    _add_preview(verbs)
     _add_attach(verbs)
     verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _sync_index, "name")
     add_yes_option(verbs.add("delete", "Delete an index; its documents are kept.", _delete_index, "name"))
@@ -56,6 +57,35 @@ def _add_create(verbs: Subcommands) -> None:
     create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
     create.add_argument("--build", action="store_true", help="build it now")
     _add_background(create)
+
+
+def _add_preview(verbs: Subcommands) -> None:
+    preview = verbs.add("preview", "Show the passages of a document by several chunkers; nothing is stored.", _preview)
+    preview.add_argument("document", metavar="ID", help="the document")
+    add_repeated(preview, "--chunker", "C", "a chunker (structure, recursive and sentence)")
+    preview.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
+
+
+def _preview(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    from workbench.services.indexes import PREVIEWED_CHUNKERS
+
+    document = wb.documents.get(arguments.document)
+    chunkers = list(dict.fromkeys(arguments.chunker or PREVIEWED_CHUNKERS))
+    cut = {name: wb.indexes.preview(document.id, name, model=arguments.model) for name in chunkers}
+    texts = {name: [each.text or (document.text or "")[each.start : each.end] for each in cut[name]] for name in cut}
+    value = {
+        name: [
+            {"start": each.start, "end": each.end, "headings": list(each.heading_path), "text": text}
+            for each, text in zip(cut[name], texts[name], strict=True)
+        ]
+        for name in cut
+    }
+    rows = [
+        (name, place, len(text), " ".join(text.split())[:80])
+        for name in cut
+        for place, text in enumerate(texts[name], 1)
+    ]
+    return out.table({"chunkers": value}, ("Chunker", "Passage", "Characters", "Text"), rows, "No passages.")
 
 
 def _add_attach(verbs: Subcommands) -> None:

@@ -25,6 +25,7 @@ from workbench.cli import (
     jobs,
     search,
     servers,
+    settings,
     sources,
     status,
     strategies,
@@ -61,6 +62,7 @@ COMMANDS: dict[str, Command] = {
     "eval": Command(
         "Measure strategies on a test set, and compare with a baseline", evaluation.declare_eval, evaluation.run_eval
     ),
+    "experiments": Command("List and show experiments, and save notes, tags and views", evaluation.declare_experiments),
     "judgments": Command(
         "Raters of a test set: agreement, disagreements, import and export", evaluation.declare_judgments
     ),
@@ -88,6 +90,9 @@ COMMANDS: dict[str, Command] = {
     "notebooks": Command("Copy the notebooks into a folder", files.declare_notebooks, files.run_notebooks),
     "connect": Command(
         "Configure an MCP client, or list clients that have called", servers.declare_connect, servers.run_connect
+    ),
+    "settings": Command(
+        "List settings with their origins, change them in .env, or test a model", settings.declare_settings
     ),
     "status": Command("Show counts, sizes and versions", status.declare_status, status.run_status),
     "doctor": Command("Check everything that a search depends on", status.declare_doctor, status.run_doctor),

@@ -95,9 +95,11 @@ class Subcommands:
 
     def add_offline(
         self, name: str, purpose: str, run: Callable[[argparse.Namespace, Output], int], *positional: str
-    ) -> None:
-        """Add a subcommand that needs no workbench."""
-        self.add(name, purpose, lambda wb, arguments, out: 0, *positional).set_defaults(offline=run)
+    ) -> argparse.ArgumentParser:
+        """Add a subcommand that needs no workbench, and return its parser."""
+        verb = self.add(name, purpose, lambda wb, arguments, out: 0, *positional)
+        verb.set_defaults(offline=run)
+        return verb
 
 
 def run_subcommand(arguments: argparse.Namespace, out: Output) -> int:

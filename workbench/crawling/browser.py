@@ -139,7 +139,9 @@ MARK_HIDDEN_SCRIPT = """mark => {
     const outer = e.parentElement;
     const isHidden = s.display === 'none' || (unseen(e) && !(outer && unseen(outer)))
       || (s.fontSize === '0px' && !e.children.length)
-      || s.clip.startsWith('rect(0px, 0px') || parseFloat(s.textIndent) <= -100;
+      || s.clip.startsWith('rect(0px, 0px') || parseFloat(s.textIndent) <= -100
+      || /^inset\\((50|100)%/.test(s.clipPath)
+      || (['absolute', 'fixed'].includes(s.position) && Math.min(parseFloat(s.left), parseFloat(s.top)) <= -999);
     const isUntilFound = e.getAttribute('hidden') === 'until-found';
     if (isHidden && !isUntilFound && e !== document.body) e.setAttribute('hidden', '');
     else if (!isUntilFound) e.removeAttribute('hidden');

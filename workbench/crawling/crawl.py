@@ -256,6 +256,8 @@ class Crawl:
         Without a document, a missing page was a broken link.
         """
         if self._crawls.document(self._plan.source_id, self._document_key(entry)) is None:
+            if entry.via == "guess":
+                return replace(answer, outcome="left_out", reason="a file that the site need not have")
             return replace(answer, outcome="failed") if answer.outcome == "removed" else answer
         metadata = {"removal": answer.outcome, "accepted": bool(entry.metadata.get("accepted"))}
         return replace(answer, outcome="held", metadata=metadata)
@@ -282,6 +284,7 @@ class Crawl:
                 await self._settle(entry, "held", HELD_NOTE)
             else:
                 await self._remove_document(entry)
+        await asyncio.to_thread(self._crawls.unmark_found, self._job_id)
         if too_many and unasked:
             self._log(describe_held_removals(len(unasked), left), "warning")
 

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from workbench.crawling.http import AGENT_TOKEN, Response
 from workbench.crawling.urls import MAX_URL_CHARS, canonicalize, names_sessions
@@ -160,6 +160,10 @@ def find_markdown_links(text: str) -> Iterator[str]:
 UNINFORMATIVE_MEDIA_TYPES = frozenset(
     ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 )  # the suffix is more informative
+HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
 EMPTY_PAGE_CHARS = 40  # characters; a page with scripts and less text may need a browser
 THIN_PAGE_CHARS = 400  # the same if the page waits for its scripts
 APP_ROOT_IDS = frozenset(
@@ -216,9 +220,9 @@ def extract_page(fetched: Response) -> Page:
     Raises:
         UnreadableDocument: Its format is not supported, or parsing failed.
     """
-    media_type, head = fetched.media_type, fetched.body[:1024].lstrip()[:15].lower()
+    media_type = fetched.media_type
     if media_type in HTML_READER.media_types or (
-        media_type in UNINFORMATIVE_MEDIA_TYPES and head.startswith((b"<!doctype html", b"<html"))
+        media_type in UNINFORMATIVE_MEDIA_TYPES and HTML_START.match(fetched.body[:1024])
     ):
         try:
             return _extract_html(fetched)
@@ -247,7 +251,14 @@ def _extract_html(fetched: Response) -> Page:
     root = parse_page(decode_text(body, fetched.url, declared))
     if root is None:
         return Page("page.md", b"")
-    base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))
+    base = (
+        canonicalize(
+            next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""),
+            fetched.url,
+            keeps_sessions=True,
+        )
+        or fetched.url
+    )
     metas = [tag for tag in root.iterfind(".//meta") if not any(True for _ in tag.iterancestors("template"))]
     robots = ("robots", AGENT_TOKEN.lower())
     own = [tag.get("content", "") for tag in metas if tag.get("name", "").strip().lower() in robots]
@@ -354,7 +365,7 @@ def _is_past(text: str) -> bool:
                     moment = datetime.fromisoformat(match.group().strip())
                 else:
                     moment = parsedate_to_datetime(match.group().replace("-", " "))
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 continue
             return moment.replace(tzinfo=moment.tzinfo or UTC) < datetime.now(UTC)
     return False

@@ -7,6 +7,7 @@ is therefore overridden: one request, one response, within limits.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import string
 import time
@@ -29,6 +30,7 @@ USER_AGENT = "RAGWorkbench/0.1 (+crawler; obeys robots.txt)"
 AGENT_TOKEN = "RAGWorkbench"  # name in robots.txt
 REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 GONE_STATUSES = frozenset((404, 410))
+MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 RETRY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524))
 
 
@@ -45,8 +47,9 @@ class Response:
 
     @property
     def media_type(self) -> str:
-        """The content type without its parameters, or ""."""
-        return self.headers.get("content-type", "").split(";")[0].strip().lower()
+        """The content type without its parameters, or "" if there is no valid one."""
+        value = self.headers.get("content-type", "").split(";")[0].strip().lower()
+        return value if MEDIA_TYPE.fullmatch(value) else ""
 
     @property
     def charset(self) -> str | None:

@@ -87,7 +87,7 @@ def parse_retry_delay(header: str | None) -> float | None:
         pass
     try:
         moment = email.utils.parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

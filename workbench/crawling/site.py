@@ -140,7 +140,8 @@ class Site:
                 for page in read_llms(text.decode("utf-8", "replace"), folder):
                     pages.setdefault(page.url, page)
                 full = urljoin(folder, "llms-full.txt")
-                pages.setdefault(full, ListedAddress(full, "llms"))
+                if make_bounds(url, self._options.within).contains(full):
+                    pages.setdefault(full, ListedAddress(full, "guess"))
         if urljoin(root, "sitemap.xml") not in sitemaps:
             unread.pop(urljoin(root, "sitemap.xml"), None)  # a guess that need not exist
         return list(pages.values()), unread

@@ -130,7 +130,7 @@ def load_component(name: str, given: Mapping[str, object], offered: Mapping[str,
     try:
         found = import_attribute(path)
     except Exception as error:
-        raise InvalidInput(f"Importing the component {name!r} failed ({_describe(error)}).") from error
+        raise InvalidInput(f"Importing the component {name!r} failed ({describe_fault(error)}).") from error
     if inspect.isclass(found) or not _is_runnable(found):
         found = _make(name, found, options, offered)
     elif options:
@@ -151,7 +151,7 @@ def _make(
     except WorkbenchError:
         raise
     except Exception as error:  # any exception, since the factory is not ours
-        raise InvalidInput(f"Creating the component {name!r} failed ({_describe(error)}).") from error
+        raise InvalidInput(f"Creating the component {name!r} failed ({describe_fault(error)}).") from error
 
 
 def _is_runnable(found: object) -> bool:
@@ -168,7 +168,13 @@ def _check_component(found: object, name: str) -> None:
         )
 
 
-def _describe(error: BaseException) -> str:
+def describe_fault(error: BaseException) -> str:
+    """Return the kind of an error of a component with its text, or what to do if it is a known one."""
+    if "multiply-linked" in str(error):
+        return (
+            "NLTK refuses data that uv linked to its cache; run: uv pip install --link-mode copy --reinstall-package "
+            "llama-index-core llama-index-core"
+        )
     words = " ".join(str(error).split())[:MAX_FAULT_CHARS]
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
@@ -396,7 +402,7 @@ def _call(name: str, component: object, nodes: Sequence[BaseNode]) -> list[BaseN
         try:
             made = list(pool.submit(copy_context().run, run, list(nodes)).result())
         except Exception as error:  # any exception; it is reported as the document's error
-            raise UnreadableDocument(f"The component {name!r} failed ({_describe(error)}).") from error
+            raise UnreadableDocument(f"The component {name!r} failed ({describe_fault(error)}).") from error
     if not all(isinstance(node, BaseNode) for node in made):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnreadableDocument(f"The component {name!r} did not return nodes.")
     return made

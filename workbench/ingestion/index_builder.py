@@ -79,6 +79,16 @@ def _batch_bytes(batch: CutBatch) -> int:
     return sum(len(document.document.text.encode()) for document in batch.documents)
 
 
+def load_document(documents: Documents, document_id: str) -> StoredDocument:
+    """Return a stored document with the fields that chunking needs.
+
+    Raises:
+        NotFound: There is no such document.
+    """
+    record = documents.record(document_id)
+    return StoredDocument(**{field.name: getattr(record, field.name) for field in fields(StoredDocument)})
+
+
 class IndexBuilder:
     """Brings an index up to date with the stored documents."""
 
@@ -190,8 +200,7 @@ class IndexBuilder:
         return cost
 
     def _load(self, document_id: str) -> StoredDocument:
-        record = self._documents.record(document_id)
-        return StoredDocument(**{field.name: getattr(record, field.name) for field in fields(StoredDocument)})
+        return load_document(self._documents, document_id)
 
     def _write(
         self, batch: CutBatch, embedded: EmbeddedPassages, parts: PartsLease | None, connection: Connection

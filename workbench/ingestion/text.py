@@ -239,10 +239,12 @@ def find_codec(label: str | None) -> str | None:
     import webencodings
 
     name = (label or "").strip().lower().strip("\"'")
+    if not name.isascii() or "\0" in name:
+        return None
     encoding = webencodings.lookup(name)
     if encoding is None:
         try:
-            python_name = codecs.lookup(name).name if name.isascii() and "\0" not in name else ""
+            python_name = codecs.lookup(name).name
         except LookupError:
             return None
         encoding = webencodings.lookup(python_name.replace("iso8859", "iso-8859"))

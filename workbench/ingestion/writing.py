@@ -80,6 +80,18 @@ def _make_input(document: NewDocument | StoredDocument) -> ChunkInput:
     )
 
 
+def preview_passages(
+    document: StoredDocument, chunker: str, options: Mapping[str, object], encoder: Encoder
+) -> list[CutPassage]:
+    """Cut a document as an index with this chunker and model would; nothing is stored.
+
+    Raises:
+        InvalidInput: There is no such chunker or option, or a value is out of range.
+    """
+    given = {**options, "limit": encoder.max_tokens, "embed": lambda texts: encoder.encode(texts).vectors}
+    return list(cut_spans(chunker, _make_input(document), encoder.token_spans, given))
+
+
 COPY_WINDOW_PASSAGES = 2048  # passages per COPY, whose postings are created together
 BATCH_PASSAGES = 128  # passages embedded and written together: seconds of the model, one short transaction
 SHARED_BATCH_PASSAGES = 4 * PART_PASSAGES

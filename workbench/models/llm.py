@@ -11,24 +11,64 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
+from workbench.models.model_names import BYTES_PER_TOKEN
 from workbench.runtime import check_extra
 from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, mark_slow_step
 
 if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI
+    from openai.types import CompletionUsage
 
 T = TypeVar("T")
 MAX_ATTEMPTS = 3  # for status 429 and 5xx
 MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
+
+
+@dataclass(slots=True)
+class LlmUsage:
+    """Calls of LLMs and their tokens; the tokens of an endpoint that reports none are estimated."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+_usages: ContextVar[tuple[LlmUsage, ...]] = ContextVar("llm_usages", default=())
+
+
+@contextmanager
+def count_llm_usage() -> Generator[LlmUsage]:
+    """Count the calls of LLMs within the block."""
+    usage = LlmUsage()
+    before = _usages.set((*_usages.get(), usage))
+    try:
+        yield usage
+    finally:
+        _usages.reset(before)
+
+
+def _count(prompt: str, answer: str, reported: CompletionUsage | None) -> tuple[int, int]:
+    """Add a call to the usages that are being counted, and return its tokens: (input, output)."""
+    tokens = (len(prompt.encode()) // BYTES_PER_TOKEN, len(answer.encode()) // BYTES_PER_TOKEN)
+    if reported is not None:
+        tokens = (reported.prompt_tokens, reported.completion_tokens)
+    for usage in _usages.get():
+        usage.calls += 1
+        usage.input_tokens += tokens[0]
+        usage.output_tokens += tokens[1]
+    return tokens
 
 
 class Llm:
@@ -63,8 +103,7 @@ class Llm:
         with measure(CHAT, self.name) as call:
             response = self._attempt(lambda: self.framework.chat(messages, **self._options(schema)))
             answer = response.message.content or ""
-            usage = getattr(response.raw, "usage", None)
-            call.add_chat(system, prompt, answer, (usage.prompt_tokens, usage.completion_tokens) if usage else None)
+            call.add_chat(system, prompt, answer, _count(system + prompt, answer, getattr(response.raw, "usage", None)))
         return answer
 
     def stream(self, system: str, prompt: str) -> Iterator[str]:
@@ -93,7 +132,8 @@ class Llm:
                     yield answer[-1]
             except Exception as error:  # the errors of the package and its transport have no common class
                 raise self._failure(error) from error
-            call.add_chat(system, prompt, "".join(answer))
+            written = "".join(answer)
+            call.add_chat(system, prompt, written, _count(system + prompt, written, None))
 
     def read_json(self, system: str, prompt: str, schema: JsonObject | None = None) -> object:
         """Return the JSON value in the answer, which may be inside prose or a code fence; ``schema`` as above.

@@ -30,13 +30,18 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names, is_whole_corpus=True)
     project_id, folder_id = _project_and_folder(scope, projects)
     named_ids = None if scope.sources is None else _source_ids(scope, project_id, sources)
-    narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
+    names_sources = bool(scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None)
     source_ids: tuple[str, ...] | None = None
     preferred: tuple[str, ...] = ()
     scoped: list[ScopedSource] = []
-    if narrows_sources:
+    if names_sources or apart:
         scoped = sources.in_scope(
-            kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=scope.tags, source_ids=named_ids
+            kind=scope.kind,
+            project_id=project_id,
+            folder_id=folder_id,
+            tags=scope.tags,
+            source_ids=named_ids,
+            datasets=not names_sources,
         )
         source_ids = tuple(source.id for source in scoped)
         preferred = tuple(source.id for source in scoped if project_id and source.project_id == project_id)
@@ -49,10 +54,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         since=scope.since,
         until=scope.until,
         preferred_source_ids=preferred,
-        notes=(
-            *_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
-            *_note_undated(scope, source_ids, sources),
-        ),
+        notes=_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
         project_id=_single_id(source.project_id for source in scoped) or project_id,
         folder_id=_single_id(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
@@ -151,17 +153,14 @@ def _list_tags(
     return sorted({tag for source in within for tag in source.tags})
 
 
-def _note_undated(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sources) -> tuple[str, ...]:
-    """Return a sentence on the documents that a date filter excludes because they have no date."""
-    if (scope.since is None and scope.until is None) or source_ids == ():
-        return ()
-    count = sources.count_undated(
-        source_ids, scope.documents, document_types=scope.document_types, languages=_languages(scope.languages)
-    )
-    if not count:
-        return ()
+def note_undated(scope: ResolvedScope, index: str, sources: Sources) -> ResolvedScope:
+    """Return a scope with a note on the documents of an index that its dates exclude because they have none."""
+    if scope.is_empty or (scope.since is None and scope.until is None):
+        return scope
+    count = sources.count_undated(index, scope)
     subject = "1 document has no date and is" if count == 1 else f"{count:,} documents have no date and are"
-    return (f"{subject} left out.",)
+    notes = (*scope.notes, *([f"{subject} left out."] if count else []))
+    return replace(scope, notes=tuple(dict.fromkeys(notes)))
 
 
 def _make_notes(

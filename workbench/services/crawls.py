@@ -545,7 +545,8 @@ class CrawlService:
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
-        message = describe_result(counts.pages_done, counts.pages_total, counts.outcomes)
+        keeps_gone = self.table.plan(job_id).options.get("gone") == "keep"
+        message = describe_result(counts.pages_done, counts.pages_total, counts.outcomes, keeps_gone=keeps_gone)
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"

@@ -187,7 +187,8 @@ class DocumentService:
             report = self._run_pipeline(source_id, items, index, pace, options)
             if options.shared is None or options.shared.parts.leads:
                 report = self._complete(report, len(items), index, options)
-                report = replace(report, notes=(*report.notes, *self._describe_others(source_id, options.paths)))
+                others = self._describe_others(source_id, options.paths)
+                report = replace(report, notes=(*report.notes, *others, *self._describe_copies(report.document_ids)))
             span.add_attributes(**report.counts)
         return report
 
@@ -203,6 +204,16 @@ class DocumentService:
         shown = ", ".join(others[:MAX_NAMES_SHOWN]) + (", …" if others[MAX_NAMES_SHOWN:] else "")
         are = "is" if len(others) == 1 else "are"
         return (f"{count_text(len(others), 'other document')} of this source {are} not in the folder: {shown}.",)
+
+    def _describe_copies(self, document_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return a sentence on the documents whose content is in another source too."""
+        copies = self._corpus.documents.list_elsewhere(document_ids)
+        if not copies:
+            return ()
+        shown = ", ".join(f"{name} ({source})" for name, source in copies[:MAX_NAMES_SHOWN])
+        are = "is" if len(copies) == 1 else "are"
+        more = ", …" if copies[MAX_NAMES_SHOWN:] else ""
+        return (f"{count_text(len(copies), 'file')} {are} also in another source: {shown}{more}.",)
 
     def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
         """Report the size and expected duration of the work; return the assumed pace."""
@@ -317,7 +328,7 @@ class DocumentService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
-        """Change the title, URL and metadata (merged), and the content if a different one is given.
+        """Change the title, URL, metadata (merged; None removes a name), and the content if a different one is given.
 
         Raises:
             NotFound: No such document.
@@ -335,7 +346,7 @@ class DocumentService:
             changed = title is not None or url is not None or metadata is not None
             document = self._describe(document_id, title, url, metadata)
             return WriteResult(document, "updated" if changed else "unchanged")
-        merged = {**before.metadata, **(metadata or {})}
+        merged = {name: value for name, value in {**before.metadata, **(metadata or {})}.items() if value is not None}
         item = replace(item, key=before.key, path=before.path, metadata=merged)
         return self._write(before.source_id, item, on_progress, should_stop)
 

@@ -20,8 +20,11 @@ from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, Progress, ShouldStop
 
 if TYPE_CHECKING:
+    from workbench.ingestion.chunking.spans import CutPassage
     from workbench.ingestion.components import BuildCost
     from workbench.ingestion.index_builder import IndexBuilder
+
+PREVIEWED_CHUNKERS = ("structure", "recursive", "sentence")  # by default
 
 # The offer of a multilingual index
 
@@ -310,6 +313,32 @@ class IndexService:
         if notes:
             corpus.indexes.add_notes(index.name, notes)
         return done
+
+    def preview(
+        self,
+        document_id: str,
+        chunker: str,
+        options: Mapping[str, object] | None = None,
+        *,
+        model: str | None = None,
+    ) -> list[CutPassage]:
+        """Return the passages of a document that an index with this chunker would have; nothing is stored.
+
+        Args:
+            document_id: The document.
+            chunker: Name of a built-in chunker.
+            options: Its parameters.
+            model: Embedding model, whose limit the passages fit; by default the one for new indexes.
+
+        Raises:
+            NotFound: There is no such document.
+            InvalidInput: There is no such chunker or option.
+        """
+        from workbench.ingestion.index_builder import load_document
+        from workbench.ingestion.writing import preview_passages
+
+        document = load_document(self._corpus.documents, document_id)
+        return preview_passages(document, chunker, options or {}, self._corpus.encoder(model))
 
     def _open_builder(self, index: Index, parts: PartsLease | None = None) -> IndexBuilder:
         import_framework()

@@ -14,7 +14,7 @@ from workbench.errors import ConfigurationError, InvalidInput, ModelError, Scope
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
-from workbench.retrieval.scope import resolve
+from workbench.retrieval.scope import note_undated, resolve
 from workbench.retrieval.strategies import (
     STRATEGIES,
     check_index,
@@ -27,18 +27,7 @@ from workbench.services.checks import check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.ranking import filter_documents
-from workbench.types import (
-    EVERYWHERE_KEY,
-    Comparison,
-    Copy,
-    Index,
-    Passage,
-    ResolvedScope,
-    Scope,
-    SearchResult,
-    Value,
-    as_text,
-)
+from workbench.types import EVERYWHERE_KEY, Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,12 +96,11 @@ class Requests:
         if chosen.is_attached:  # another process may have synced it
             remembered, chosen = False, self._corpus.index(index)
             check_index(strategy, chosen)
-            scope = _include_table(scope, chosen)
         return Request(
             strategy=strategy,
             store=self._corpus.store(chosen),
             encoder=self._encoder(chosen),
-            scope=scope,
+            scope=note_undated(scope, chosen.name, self._corpus.sources),
             limit=ask.limit,
             parameters=checked,
             remembered=remembered,
@@ -214,13 +202,6 @@ class Requests:
             return self._corpus.index_encoder(index)
         except ModelError as error:
             return UnavailableEncoder(index.embedding_model, str(error))
-
-
-def _include_table(scope: ResolvedScope, index: Index) -> ResolvedScope:
-    """Return the scope of the whole corpus with the source of an attached table's rows, which no other index has."""
-    if not scope.is_whole_corpus or scope.source_ids is None or index.attachment is None:
-        return scope
-    return replace(scope, source_ids=(*scope.source_ids, as_text(index.attachment["source"])), notes=())
 
 
 def _reranker(parameters: Mapping[str, ParameterValue]) -> str:

@@ -229,6 +229,10 @@ class Crawls(Table):
         """Record that the stored document has the same text."""
         self._rows("page_unchanged", {"job_id": job_id, "position": position})
 
+    def unmark_found(self, job_id: str) -> None:
+        """Remove the mark "gone" from the documents whose pages were found again."""
+        self._rows("crawl_unmark_found", {"job_id": job_id})
+
     def requeue(self, job_id: str, position: int, metadata: Mapping[str, object]) -> None:
         """Fetch a page again from the start."""
         self._rows("page_requeue", {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))})

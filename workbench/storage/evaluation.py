@@ -189,6 +189,7 @@ class RunTables(Table):
         rows = [
             clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
+            | {"usage": Jsonb(answer.get("usage", {}))}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:
@@ -239,6 +240,15 @@ class ExperimentTables(Table):
     def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
         """Store the winner of a finished experiment; it is removed when the experiment runs again."""
         self._rows("experiment_keep_winner", {"id": experiment_id, "winner": Jsonb(winner)})
+
+    def annotate(self, experiment_id: str, run: str | None, note: str | None, tags: Sequence[str] | None) -> None:
+        """Set the note and tags of an experiment, or of the run with a label; None leaves them unchanged."""
+        values = clean_parameters({"id": experiment_id, "run": run, "note": note})
+        name = "experiment_annotate" if run is None else "experiment_annotate_run"
+        self._rows(name, values | {"tags": None if tags is None else list(tags)})
+
+    def save_view(self, experiment_id: str, view: JsonObject) -> None:
+        self._rows("experiment_view", {"id": experiment_id, "view": bind_json(view)})
 
     def delete(self, experiment_id: str) -> None:
         self._rows("experiment_delete", {"id": experiment_id})

@@ -76,7 +76,7 @@ _ORPHANS_SETTING = "client_connection_check_interval=2s"  # ends statements of k
 
 _starting = threading.RLock()  # file locks separate processes, not threads
 _joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process id, since a fork does not hold locks
-
+_stoppers: list[subprocess.Popen[bytes]] = []  # kept, since their inputs must remain open
 
 _logs: dict[str, tuple[Path, int]] = {}  # by URL: the log of an embedded server, and its size when it was joined
 
@@ -152,7 +152,8 @@ def leave_server(folder: Path) -> None:
     If it is still being started, as the first start takes seconds, the rest is left to another process.
     """
     folder = folder.expanduser().resolve()
-    users = _joined.get((os.getpid(), folder))
+    key = (os.getpid(), folder)
+    users = _joined.get(key)
     if users is None:
         return
     if not _starting.acquire(timeout=_LEAVE_TIMEOUT_S):
@@ -160,9 +161,12 @@ def leave_server(folder: Path) -> None:
         return
     try:
         with suppress(OSError, StorageError), _hold_lock(folder):  # the folder may be gone
-            if _joined.pop((os.getpid(), folder), None) is not None:
-                users.release_read_lock()
-                _stop_if_unused(folder, users)
+            if key in _joined:
+                try:
+                    users.release_read_lock()
+                    _stop_if_unused(folder, users)
+                finally:  # last: a process that has no time for this leaves it to another one
+                    del _joined[key]
     finally:
         _starting.release()
 
@@ -176,12 +180,22 @@ def _stop_if_unused(folder: Path, users: InterProcessReaderWriterLock) -> None:
             users.release_write_lock()
 
 
+def stop_servers_after_exit() -> None:
+    """Leave it to other processes to stop the servers that this process uses, because it is about to end."""
+    for process, folder in list(_joined):
+        if process == os.getpid():
+            _stop_server_after_exit(folder)
+
+
 def _stop_server_after_exit(folder: Path) -> None:
     """Start a process that stops the server as soon as this one has ended, unless another uses it by then."""
     command = [sys.executable, "-m", "workbench.storage.postgres", str(folder.expanduser().resolve())]
     nowhere = subprocess.DEVNULL
-    with suppress(OSError):
-        subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
+    with suppress(OSError):  # its input ends with this process, whose locks would prevent the stop
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
+        _stoppers.append(process)
 
 
 def _stop_abandoned_server(folder: Path) -> None:
@@ -818,4 +832,5 @@ def _reason(error: Exception) -> str:
 
 
 if __name__ == "__main__":  # the process of _stop_server_after_exit
+    sys.stdin.buffer.read()
     _stop_abandoned_server(Path(sys.argv[1]))

@@ -774,7 +774,7 @@ CREATE TABLE crawl_pages (
     url text NOT NULL,
     depth integer NOT NULL,
     parent text,
-    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
+    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'guess', 'memory')),
     lastmod text,  -- from the sitemap
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
     outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
@@ -885,6 +885,7 @@ CREATE TABLE eval_answers (  -- a run's results for one question; stored one by 
     latency_ms real NOT NULL,
     degraded text[] NOT NULL DEFAULT '{}',
     within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
+    usage jsonb NOT NULL DEFAULT '{}',  -- tokens of the found text, calls of the LLM and their tokens
     PRIMARY KEY (run_id, question_id)
 );
 
@@ -899,6 +900,9 @@ CREATE TABLE experiments (
     status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'stopped', 'failed')),
     message text NOT NULL DEFAULT '',
     winner jsonb,  -- best run of a finished experiment
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
+    view jsonb NOT NULL DEFAULT '{}',  -- the saved view: metric, runs A and B, tag
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -909,6 +913,8 @@ CREATE TABLE experiment_runs (
     run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
     label text NOT NULL,
     extra jsonb NOT NULL DEFAULT '{}',  -- further measurements: ragas, index size
+    note text NOT NULL DEFAULT '',
+    tags text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (experiment_id, position)
 );
 CREATE INDEX experiment_runs_by_run ON experiment_runs (run_id);

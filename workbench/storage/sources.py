@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Row, Table, new_id, statement
 from workbench.text import AUTO
-from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
+from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, ResolvedScope, Source
 
 VALID_IDS_HINT = "List the sources to see the valid ids."
 _UNFILLED_MARK: JsonObject = {"unfilled": True}
@@ -228,13 +228,15 @@ class Sources(Table):
         folder_id: str | None,
         tags: Sequence[str],
         source_ids: Sequence[str] | None,
+        datasets: bool = False,
     ) -> list[ScopedSource]:
         """Return the sources that satisfy all given conditions, ordered by id.
 
         Tags match regardless of case. Conversations, articles and archives are included only if ``source_ids`` has
-        them.
+        them. ``datasets`` includes those of benchmarks and attached tables, which have indexes of their own.
         """
         parameters = {
+            "datasets": datasets,
             "kind": kind,
             "project_id": project_id,
             "folder_id": folder_id,
@@ -244,20 +246,14 @@ class Sources(Table):
         }
         return [ScopedSource(**row) for row in self._rows("source_ids_in_scope", parameters)]
 
-    def count_undated(
-        self,
-        source_ids: Sequence[str] | None,
-        document_ids: Sequence[str] | None,
-        *,
-        document_types: Sequence[str],
-        languages: Sequence[str],
-    ) -> int:
-        """Return how many documents of a scope have no date; None and empty filters exclude nothing."""
+    def count_undated(self, index: str, scope: ResolvedScope) -> int:
+        """Return how many documents of an index are in a scope, except that they have no date."""
         parameters = {
-            "source_ids": None if source_ids is None else list(source_ids),
-            "document_ids": None if document_ids is None else list(document_ids),
-            "document_types": list(document_types) or None,
-            "languages": list(languages) or None,
+            "index": index,
+            "source_ids": None if scope.source_ids is None else list(scope.source_ids),
+            "document_ids": None if scope.document_ids is None else list(scope.document_ids),
+            "document_types": list(scope.document_types) or None,
+            "languages": list(scope.languages) or None,
         }
         return int(self._value("documents_undated", parameters))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from email.message import EmailMessage
 
 import pytest
@@ -41,15 +42,34 @@ def test_a_message_is_its_headers_and_body_with_forwarded_ones_below() -> None:
     [("cp1251", "windows-1251"), ("x-cp1251", "windows-1251"), ("koi8", "koi8-r"), ("cyrillic", "iso-8859-5")],
 )
 def test_charsets_have_the_labels_of_the_web(label: str, codec: str) -> None:
-    head = f"From: x@example.org\nSubject: =?koi8-r?B?8NLJ18XU?=\nContent-Type: text/html; charset={label}\n\n"
+    word = f"=?{label}?B?{b64encode('Привет'.encode(codec)).decode()}?="
+    head = f"From: {word} <x@example.org>\nSubject: {word}\nContent-Type: text/html; charset={label}\n\n"
     document = read((head + "<p>Привет, мир</p>").encode(codec))
     assert document.title == "Привет" and "Привет, мир" in document.text
+    assert document.metadata["author"] == "Привет <x@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        (b"=?latin1?Q?caf=E9_=93noir=94_5_=80?=", "café “noir” 5 €"),
+        (b"=?utf-8?b?5pel5pys6Kq?=\n =?utf-8?b?ng==?= (2)", "日本語 (2)"),  # a character in two words
+        (b"=?utf-8?b?w?= x", "=?utf-8?b?w?= x"),
+        (b"caf\xe9 noir", "café noir"),
+        (b"=?\xff?q?x?=", "x"),
+    ],
+)
+def test_words_of_headers_are_decoded(written: bytes, title: str) -> None:
+    assert read(b"From: x@example.org\nSubject: " + written + b"\n\nText.").title == title
 
 
 def test_malformed_messages_are_read_as_far_as_possible() -> None:
     head = "From: x@example.org\nSubject: Gauge\nDate: last week\nContent-Type: multipart/mixed; boundary=q\n\n"
     document = read(f"{head}--q\nContent-Type: text/plain; charset=x-unknown\n\nThe gauge.\n--q\n\n".encode())
     assert "The gauge." in document.text and "date" not in document.metadata
+    for head in ("Content-Type: text/html;big5*", "Date: Mon, 1 Jan 2024 00:00:00 +99999999999999999999"):
+        assert "The gauge." in read(f"Subject: Gauge\n{head}\n\nThe gauge.".encode()).text
+    assert read(b"Subject: Gauge\nContent-Type: text/html\n\n<!-- nothing -->").title == "Gauge"
     with pytest.raises(UnreadableDocument, match="is not a mail message: it has no From, To, Date or Subject"):
         read(b"Just some text.")
 

@@ -278,20 +278,31 @@ def render_card(
     rows = select_rows(made, words)
     records = make_records(rows, words) if rows is not None else None
     if records is not None:
-        shown = _shorten_lines(records[:1], marks.matched)
+        shown = _shorten_lines(records[:1], marks.matched, words)
     else:
-        shown = _shorten_lines(made, marks.matched) if rows is None else rows
+        shown = _shorten_lines(made, marks.matched, words) if rows is None else rows
     return to_json(group_rows(shown, words), marks.pieces)
 
 
-def find_best_start(text: str, matches: Sequence[int], length: int) -> int:
-    """Return where an excerpt of ``length`` characters starts: at the sentence followed by the most matches."""
+def find_best_start(text: str, matches: Sequence[tuple[int, str]], length: int) -> int:
+    """Return the start of an excerpt of ``length`` characters: at the sentence followed by most words of the question.
+
+    Args:
+        text: The text.
+        matches: Positions of question words, ascending, with their stems; a repeated word counts little.
+        length: Characters of the excerpt.
+    """
     visible = length // 2  # three lines of a narrow column
-    if not matches or matches[-1] < visible:
+    if not matches or matches[-1][0] < visible:
         return 0
     sentences = [0, *(match.end() for match in _SENTENCE_END_PATTERN.finditer(text))]
-    starts = [sentences[bisect_right(sentences, hit) - 1] for hit in matches]
-    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in matches), -start))
+    starts = [sentences[bisect_right(sentences, hit) - 1] for hit, _ in matches]
+
+    def rate(start: int) -> tuple[int, int, int]:
+        inside = [word for hit, word in matches if start <= hit < start + visible]
+        return len(set(inside)), len(inside), -start
+
+    return max(starts, key=rate)
 
 
 def _render_lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
@@ -302,22 +313,23 @@ def _render_lines(text: str, headings: Sequence[str], document_type: str, table_
     return split_into_lines(shift_back(tree.blocks, lead) if lead else tree.blocks, headings)
 
 
-def _shorten_lines(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
+def _shorten_lines(made: Sequence[Element], matched: Sequence[Span], stems: _QuestionStems) -> list[Element]:
     """Return the part of the lines that is shown, with an ellipsis at each omission."""
-    start, end = _find_shown_span(made, matched)
+    start, end = _find_shown_span(made, matched, stems)
     is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
     return _add_dots(_clip_lines(made, start, end), before=start > 0, after=is_cut)
 
 
-def _find_shown_span(made: Sequence[Element], matched: Sequence[Span]) -> Span:
+def _find_shown_span(made: Sequence[Element], matched: Sequence[Span], stems: _QuestionStems) -> Span:
     """Return the span of the part that is shown, in characters of the lines joined by newlines."""
     words = "\n".join(plain_text(line.children) for line in made)
-    starts = [first for first, _ in matched]
     places = [
-        at + first - run.start
+        (at + max(first, run.start) - run.start, stem)
         for at, run in _iterate_runs(made)
         if run.is_exact
-        for first in starts[bisect_right(starts, run.start - 1) : bisect_right(starts, run.end - 1)]
+        for first, last in matched
+        if first < run.end and last > run.start
+        for stem in stems.of(run.text[max(0, first - run.start) : last - run.start])
     ]
     start = find_best_start(words, places, MAX_CARD_CHARS)
     end = len(words)
@@ -428,9 +440,12 @@ class _QuestionStems:
     language: str
 
     def __call__(self, part: Element) -> frozenset[str]:
-        runs = " ".join(run.text for run in _flatten_runs(part.children))
-        spans = match_spans(self.query, runs, self.language)
-        return frozenset(stem(runs[start:end].lower(), self.language) for start, end in spans)
+        return self.of(" ".join(run.text for run in _flatten_runs(part.children)))
+
+    def of(self, text: str) -> frozenset[str]:
+        """Return the stems of the question's words in a text."""
+        spans = match_spans(self.query, text, self.language)
+        return frozenset(stem(text[start:end].lower(), self.language) for start, end in spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import compress, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
 from workbench.app.compare.matches import format_place_key, place_key
-from workbench.app.shell.scope_bar import read_lasting_scope
+from workbench.app.shell.scope_bar import format_scope, is_same_scope, make_scope_changes, read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, make_label_function, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, NotFound, WorkbenchError
@@ -269,11 +270,11 @@ def _show_list(
         st.rerun()
 
 
-def ask_question(text: str, changes: Mapping[str, Sequence[str] | None] | None = None) -> None:
+def ask_question(text: str, changes: Mapping[str, Sequence[str] | None] = MappingProxyType({})) -> None:
     """Put another question into the URL; the inspector keeps its tab, and a phone shows the results."""
     pane = "results" if address.get("pane") else None
     fresh = dict.fromkeys(("without", "names", *_SELECTION_KEYS))
-    address.put(**{**fresh, "q": text, "pane": pane, **(changes or {})})
+    address.put(**{**fresh, "q": text, "pane": pane, **changes})
 
 
 # The test set that is judged
@@ -296,9 +297,11 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
             format_func=make_label_function(titles),
             key=key,
             on_change=_choose_test_set,
-            args=(key,),
+            args=(key, sets),
             help="Stores your judgments with the question. Evaluate uses them to score strategies.",
         )
+    if judging is not None:
+        _show_judged_scope(wb, judging.test_set)
     if value:
         st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
     if judging is not None:
@@ -352,11 +355,24 @@ def _recent_test_set() -> str:
     return made if time.monotonic() - at < NEW_SET_S else ""
 
 
-def _choose_test_set(key: str) -> None:
-    """Judge for the chosen test set; a closing list may send no choice, which changes nothing."""
-    if st.session_state[key]:
+def _choose_test_set(key: str, sets: Mapping[str, TestSetInfo]) -> None:
+    """Judge for the chosen test set, in its scope; a closing list may send no choice, which changes nothing."""
+    if chosen := st.session_state[key]:
         st.session_state.pop("judge_made", None)
-        address.put(judge=st.session_state[key])
+        address.put(judge=chosen, **(make_scope_changes(sets[chosen].scope) if chosen in sets else {}))
+
+
+def _show_judged_scope(wb: Workbench, info: TestSetInfo) -> None:
+    """Show the scope of a test set, and offer it if another one is searched."""
+    st.markdown(format_measured("", info.over))
+    searched = read_lasting_scope()
+    if not is_same_scope(wb, info.scope, searched):
+        st.caption(
+            f":material/warning: These results are from {escape_markdown(format_scope(wb, searched))}, but "
+            "experiments with this test set search its own scope."
+        )
+        changes = make_scope_changes(info.scope)
+        st.button("Use its scope", key="use_scope", type="tertiary", on_click=address.put, kwargs=changes)
 
 
 def _stop_judging() -> None:
@@ -437,6 +453,7 @@ def _show_progress(judging: QuestionJudging) -> None:
     except NotFound:  # deleted in another tab, which the choice shows
         return
     going = measure_progress(test_set, judging.question)
+    changes = make_scope_changes(judging.test_set.scope)  # a question of a test set is asked in its scope
     total = len(going.questions)
     progress = (
         f"{going.done:,} of {count_text(total, 'question')} judged"
@@ -446,10 +463,10 @@ def _show_progress(judging: QuestionJudging) -> None:
     bar = f'<progress max="{max(total, 1)}" value="{going.done}" aria-label="Judged questions"></progress>'
     st.html(f'<p class="wb-round">{bar} {progress}</p>')
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center", gap="small"):
-        _show_step("Previous", "P", going.previous)
-        _show_step("Next unjudged", "N", going.next)
+        _show_step("Previous", "P", going.previous, changes)
+        _show_step("Next unjudged", "N", going.next, changes)
     rows = [
-        QueuedQuestion(str(place), text, count)
+        QueuedQuestion(str(place), text, count, changes=changes)
         for place, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
     ]
     _show_list(judging.question, rows, "The questions that you judge are listed here.", counted="Judged")
@@ -460,7 +477,7 @@ def _show_progress(judging: QuestionJudging) -> None:
         address.switch_page("evaluate")
 
 
-def _show_step(label: str, key: str, question: str | None) -> None:
+def _show_step(label: str, key: str, question: str | None, changes: Mapping[str, Sequence[str]]) -> None:
     if st.button(label, key=f"round_{key}", type="tertiary", shortcut=key, disabled=question is None):
-        ask_question(question or "")
+        ask_question(question or "", changes)
         st.rerun()

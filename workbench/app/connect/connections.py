@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ import platformdirs
 
 from workbench.app.connect.clients import SERVER_NAME, ClientSetup
 from workbench.errors import ConfigurationError, InvalidInput
+from workbench.runtime import replace_file
 from workbench.storage.tool_calls import Caller
 from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_or_none
 
@@ -293,17 +292,6 @@ def _write_file(change: FileChange) -> None:
 
 def _write(path: Path, text: str, *, is_private: bool = False, mode: int | None = None) -> None:
     """Write a file in one step. It keeps its mode; a new or private one is readable by its owner only."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    target = path.resolve()
-    number, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(text.encode("utf-8"))
-        if target.exists() and not is_private:
-            mode = target.stat().st_mode & 0o777
-        if mode is not None:
-            Path(temporary).chmod(mode)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    if path.exists() and not is_private:
+        mode = path.stat().st_mode & 0o777
+    replace_file(path, text.encode("utf-8"), mode)

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
-from workbench.app.shell.work import choose_destination
+from workbench.app.shell.work import choose_destination, create_project
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown
@@ -334,7 +334,7 @@ def show_start_form(wb: Workbench) -> None:
             st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
     elif go:
         with report_errors():
-            address.put(job=wb.crawls.start(url, **asdict(target), **options).id)
+            address.put(job=wb.crawls.start(url, **asdict(create_project(wb, target)), **options).id)
             st.session_state.pop(_PREVIEW_KEY, None)
             st.rerun()
     shown = st.session_state.get(_PREVIEW_KEY)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from evals.experiments.leaderboard import Change
-from workbench.app.widgets.looks import PALETTE, get_look, shorten
+from workbench.app.widgets.looks import get_look, shorten
 from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_object
 
 INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
 QUIET_COLOURS = {"light": "#dcd8cf", "dark": "#3b3833"}
+PAPER_COLOURS = {"light": "#fbfaf7", "dark": "#171614"}
 SYMBOLS = {
     "circle": "circle",
     "square": "rect",
@@ -26,6 +26,8 @@ SEQUENTIAL_COLOURS = {
     "dark": ["#22201d", "#2b3f52", "#35658c", "#5b9bd0", "#c2e2ff"],
 }
 MAX_QUESTION_CHARS = 46  # characters of a question in a chart
+MAX_COLUMNS_LABELLED = 24  # up to this number of questions, the cells of a heat map have their values
+MAX_COLUMNS_SPACED = 150  # with more questions, the grid between the cells is thinner
 MAX_POINTS_LABELLED = 6  # up to this number of points, all are labelled; otherwise only those on the Pareto front
 
 
@@ -38,6 +40,16 @@ class ChartPoint:
     milliseconds: float  # median latency
     quality: float  # mean of the metric
     on_front: bool  # true if no other run is both better and faster
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """The best run of one experiment in the chart of scores over time."""
+
+    name: str  # the experiment
+    strategy: str  # strategy of the best run, which sets hue and shape
+    score: float  # mean of the metric
+    interval: tuple[float, float]  # the 95% interval of the mean
 
 
 def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
@@ -106,9 +118,22 @@ def _axis_range(values: Sequence[float]) -> dict[str, float]:
 
 
 def make_heat_map(
-    questions: Sequence[str], runs: Sequence[str], values: Sequence[tuple[int, int, float]], theme: str
+    questions: Sequence[str],
+    runs: Sequence[str],
+    values: Sequence[tuple[int, int, float]],
+    theme: str,
+    chosen: int | None = None,
 ) -> JsonObject:
-    """Return a heat map of questions (columns) and runs (rows); ``values`` are (question, run, 0..1)."""
+    """Return a heat map of questions (columns) and runs (rows); ``values`` are (question, run, 0..1).
+
+    ``chosen`` is the question whose column is framed. Few questions have their values in the cells.
+    """
+    grid: JsonObject = {
+        "borderColor": PAPER_COLOURS[theme],
+        "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
+    }
+    frame: JsonObject = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
+
     return {
         "animation": False,
         "grid": {"left": 8, "right": 8, "top": 8, "bottom": 46, "containLabel": True},
@@ -143,46 +168,61 @@ def make_heat_map(
         "series": [
             {
                 "type": "heatmap",
-                "data": [[x, y, round(value, 4)] for x, y, value in values],
+                "data": [_make_cell(place, frame if place[0] == chosen else grid, theme) for place in values],
+                "label": {"show": len(questions) <= MAX_COLUMNS_LABELLED, **TEXT_STYLE},
+                "labelLayout": {"hideOverlap": True},
                 "selectedMode": "single",
-                "emphasis": {"itemStyle": {"borderColor": INK_COLOURS[theme], "borderWidth": 1.5}},
-                "select": {"itemStyle": {"borderColor": INK_COLOURS[theme], "borderWidth": 2}},
+                "emphasis": {"itemStyle": frame},
+                "select": {"itemStyle": frame},
             }
         ],
     }
 
 
-def make_changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
-    """Return a bar chart of the difference per question, in the given order."""
-    green, red = PALETTE["green"][theme == "dark"], PALETTE["red"][theme == "dark"]
+def _make_cell(place: tuple[int, int, float], style: JsonObject, theme: str) -> JsonObject:
+    """Return a cell of the heat map, with a label that contrasts with its colour."""
+    x, y, value = place
+    label: JsonObject = {"color": "#ffffff" if (value > 0.62) == (theme == "light") else "#1c1a17"}
+    return {"value": [x, y, round(value, 2)], "itemStyle": style, "label": label}
+
+
+def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
+    """Return a line of the best scores over time, with the interval of each and the hue of its strategy."""
     return {
         "animation": False,
-        "grid": {"left": 48, "right": 8, "top": 12, "bottom": 24},
-        "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
+        "grid": {"left": 56, "right": 24, "top": 24, "bottom": 32},
+        "tooltip": {"confine": True, "formatter": "{b}: {c}"},
         "xAxis": {
             "type": "category",
-            "data": [shorten(texts.get(one.question_id, one.question_id), MAX_QUESTION_CHARS) for one in changes],
+            "data": [f"{one.name} · {number}" for number, one in enumerate(points, start=1)],
             "axisLabel": {"show": False},
-            "axisTick": {"show": False},
-            "axisLine": {"onZero": True, "lineStyle": {"color": INK_COLOURS[theme]}},
         },
         "yAxis": {
             "type": "value",
             "axisLabel": TEXT_STYLE,
             "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
-        },
+        }
+        | _axis_range([end for one in points for end in one.interval]),
         "series": [
             {
-                "type": "bar",
-                "selectedMode": "single",
-                "barMaxWidth": 18,
+                "type": "line",
                 "data": [
                     {
-                        "value": round(change.difference, 4),
-                        "itemStyle": {"color": green if change.difference > 0 else red},
+                        "value": round(one.score, 3),
+                        "symbol": SYMBOLS[get_look(one.strategy).shape],
+                        "symbolSize": 12,
+                        "itemStyle": {"color": get_look(one.strategy).hex(theme)},
                     }
-                    for change in changes
+                    for one in points
                 ],
+                "lineStyle": {"color": INK_COLOURS[theme], "width": 1.5, "opacity": 0.5},
+                "markLine": {
+                    "silent": True,
+                    "symbol": "none",
+                    "label": {"show": False},
+                    "lineStyle": {"type": "solid", "width": 3, "opacity": 0.35, "color": INK_COLOURS[theme]},
+                    "data": [[{"coord": [x, end]} for end in one.interval] for x, one in enumerate(points)],
+                },
             }
         ],
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.background import enqueue_experiment, find_job
-from evals.experiments.catalogue import Experiments
+from evals.experiments.catalogue import MAX_NOTE_CHARS, Experiments
 from evals.experiments.leaderboard import (
     LeaderboardLine,
     describe_judged_outside,
@@ -19,7 +19,7 @@ from evals.experiments.leaderboard import (
     to_csv,
 )
 from evals.experiments.report import to_notebook
-from evals.experiments.runs import Experiment
+from evals.experiments.runs import Experiment, SavedView
 from evals.gateway import describe_deleted
 from evals.learning import training
 from evals.learning.training import LEARNED_STRATEGY, has_seen_test_set
@@ -38,7 +38,13 @@ from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
 from workbench.app.state.shared import choose_in_url, note_change
-from workbench.app.widgets.looks import escape_markdown, make_file_name, strategy_look
+from workbench.app.widgets.looks import (
+    escape_markdown,
+    format_measured,
+    make_file_name,
+    make_label_function,
+    strategy_look,
+)
 from workbench.app.widgets.notices import mount, report_errors, run_change
 from workbench.app.widgets.promoting import (
     LiveStrategy,
@@ -70,7 +76,13 @@ def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, ser
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
     sentences = list_evidence(outcome, cell, serving) + _warn_if_seen(wb, outcome, cell)
-    open_promotion(wb, candidate, list_measured_places(wb, outcome.experiment.scope, read_lasting_scope()), sentences)
+    places = list_measured_places(wb, outcome.experiment.scope, read_lasting_scope())
+    open_promotion(wb, candidate, places, sentences, format_experiment_scope(outcome.experiment))
+
+
+def format_experiment_scope(experiment: Experiment) -> str:
+    """Return the test set of an experiment and its scope as badges."""
+    return format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over)
 
 
 def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
@@ -90,8 +102,7 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
     low, high = line.interval
     sentences = [
         f"<b>{escape(format_run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
-        f"(95% CI {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
-        f"corpus: {escape(outcome.experiment.over)}."
+        f"(95% CI {low:.3f} to {high:.3f})."
     ]
     if line.against_best is not None:
         sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
@@ -100,14 +111,21 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
     return sentences
 
 
-def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
-    """Show the leaderboard; return the two runs to compare, or None."""
-    picks = read_picks(outcome)
+ALL_RUNS = "all"  # value of the tag in the URL without a filter
+
+
+def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome, view: SavedView, tag: str) -> Sequence[str]:
+    """Show the leaderboard of the runs with a tag; return the ids of the runs that are picked, at most two."""
+    picks = read_picks(outcome, view)
     low, high, digits = choose_scale(outcome.lines)
     serving = _load_serving(wb, outcome)
+    shown = [line for line in outcome.lines if tag in ("", ALL_RUNS, *line.tags)]
+    cutoff = outcome.metric.partition("@")[2]
+    has_unjudged = any(line.unjudged is not None for line in shown)
     data = {
-        "rows": [make_run_row(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
+        "rows": [make_run_row(outcome, line is outcome.lines[0], line, serving) for line in shown],
         "metric": metric_title(outcome.metric),
+        "unjudged": f"Unjudged@{cutoff}" if has_unjudged else "",
         "scale": [low, high],
         "digits": digits,
         "picks": list(picks),
@@ -120,14 +138,15 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
         st.rerun()
     if result.promote and (cell := outcome.cell(result.promote)):
         promote_run(wb, outcome, cell, serving)
-    return (picks[0], picks[1]) if len(picks) == 2 else None
+    return picks
 
 
-def read_picks(outcome: ExperimentOutcome) -> list[str]:
-    """Return the runs to compare, as named in the URL; by default the best and the second best."""
-    run_ids = [cell.run_id for cell in outcome.done_cells]
+def read_picks(outcome: ExperimentOutcome, view: SavedView) -> list[str]:
+    """Return the runs to compare, as named in the URL; by default those of the saved view, else the best two."""
+    ids = {cell.cell.label: cell.run_id for cell in outcome.done_cells}
+    run_ids = list(ids.values())
     chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
-    return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
+    return (chosen_ids or [ids[label] for label in view.runs if label in ids])[:2] or run_ids[1::-1]
 
 
 def _load_serving(wb: Workbench, outcome: ExperimentOutcome) -> LiveStrategy | None:
@@ -143,7 +162,7 @@ def _load_serving(wb: Workbench, outcome: ExperimentOutcome) -> LiveStrategy | N
 
 
 def make_run_row(
-    outcome: ExperimentOutcome, place: int, line: LeaderboardLine, serving: LiveStrategy | None
+    outcome: ExperimentOutcome, is_first: bool, line: LeaderboardLine, serving: LiveStrategy | None
 ) -> dict[str, object]:
     """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
@@ -152,9 +171,11 @@ def make_run_row(
         **strategy_look(cell.cell.strategy),
         "id": line.run_id,
         "rank": line.rank if done else None,
-        "leads": _describe_leader(outcome) if place == 0 and done else "",
+        "leads": _describe_leader(outcome) if is_first and done else "",
         "label": format_run_title(cell),
-        "settings": ", ".join(list_settings(cell)),
+        "settings": " · ".join(
+            filter(None, [", ".join(list_settings(cell)), *map("#{}".format, line.tags), line.note])
+        ),
         "status": line.status,
         "promotable": not cell.cell.file_hash,
         "serves": serving is not None and serving.is_run(cell.cell),
@@ -168,6 +189,8 @@ def make_run_row(
         "p50": line.latency_ms.get("p50"),
         "p95": line.latency_ms.get("p95"),
         "size": size_text(line.index_bytes) if line.index_bytes else "–",
+        "unjudged": "–" if line.unjudged is None else f"{line.unjudged:.0%}",
+        "bounds": f"{line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
     }
 
 
@@ -232,7 +255,11 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(experiment.title), anchor=False, width="stretch")
         _show_actions(wb, experiment, job)
-    st.caption(escape_markdown(_describe_corpus(experiment)))
+    st.markdown(format_experiment_scope(experiment))
+    st.caption(escape_markdown(_describe_plan(experiment)))
+    if experiment.note or experiment.tags:
+        tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
+        st.markdown(f"{tags} {escape_markdown(experiment.note)}")
     if experiment.scope is not None and (lost := describe_deleted(wb, experiment.scope)):
         st.warning(
             escape_markdown(
@@ -247,11 +274,10 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     _show_results(wb, experiment)
 
 
-def _describe_corpus(experiment: Experiment) -> str:
-    limit = f", first {experiment.limit_queries} questions" if experiment.limit_queries else ""
+def _describe_plan(experiment: Experiment) -> str:
+    limit = f"first {experiment.limit_queries} questions · " if experiment.limit_queries else ""
     return (
-        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · corpus: {experiment.over} · "
-        f"{count_text(len(experiment.cells), 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
+        f"{limit}{count_text(len(experiment.cells), 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
         f"{experiment.status}. {experiment.message}"
     )
 
@@ -280,6 +306,28 @@ def cancel_job(wb: Workbench, job_id: str) -> None:
     """Cancel a job; show an error if it has already ended."""
     with report_errors(st.toast):
         wb.jobs.cancel(job_id)
+
+
+def show_running_job(wb: Workbench, job_id: str) -> None:
+    """Show a running job, refreshed until it ends."""
+    st.fragment(_refresh_job, run_every=REFRESH_S)(wb, job_id)
+
+
+def _refresh_job(wb: Workbench, job_id: str) -> None:
+    job = wb.jobs.get(job_id)
+    if job.is_finished:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        waiting = "Waiting for a worker" if job.status == "queued" else escape_markdown(job.message or "Starting")
+        waiting = escape_markdown(job.stalled) if job.stalled else waiting
+        st.markdown(f"**{escape_markdown(job.title)}** · {waiting}", width="stretch")
+        st.button("Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=cancel_job, args=(wb, job.id))
+    st.progress(job.share)
+
+
+def dismiss_job(wb: Workbench, job_id: str) -> None:
+    """Delete a finished job with its result."""
+    wb.jobs.delete(job_id)
 
 
 def _describe_progress(job: Job) -> str:
@@ -319,25 +367,48 @@ def _delete(wb: Workbench, experiment: Experiment) -> None:
 
 
 def _leave_view() -> None:
-    address.put(experiment=None, ab=None, ask=None, metric=None)
+    address.put(experiment=None, ab=None, ask=None, metric=None, tag=None)
 
 
 def _show_results(wb: Workbench, experiment: Experiment) -> None:
-    outcome = load_outcome(wb, experiment.id, address.get("metric", experiment.metrics[0]))
+    view = experiment.view
+    outcome = load_outcome(wb, experiment.id, address.get("metric") or view.metric or experiment.metrics[0])
     if not outcome.lines:
         return
+    tags = list(dict.fromkeys([*filter(None, [view.tag]), *(tag for line in outcome.lines for tag in line.tags)]))
+    tag = ALL_RUNS
     with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
-        titles = {metric: metric_title(metric) for metric in (experiment.metrics[0], *outcome.metrics)}
+        first = view.metric if view.metric in outcome.metrics else experiment.metrics[0]
+        titles = {metric: metric_title(metric) for metric in (first, *outcome.metrics)}
         choose_in_url("Metric", titles, "metric", "metric", labelled=True)
+        if tags:
+            choices = dict.fromkeys([view.tag or ALL_RUNS, ALL_RUNS, *tags])
+            titles = {name: "All" if name == ALL_RUNS else f"#{escape_markdown(name)}" for name in choices}
+            tag = choose_in_url("Runs", titles, "tag", "run_tag", labelled=True)
+        _show_notes_form(wb, experiment, outcome)
         _show_downloads(outcome)
         if experiment.status != "running":
             _show_run_file_form(wb, experiment)
-    pair = show_leaderboard(wb, outcome)
+        labels = {cell.run_id: cell.cell.label for cell in outcome.done_cells}
+        shown = SavedView(
+            outcome.metric, tuple(labels[key] for key in read_picks(outcome, view)), "" if tag == ALL_RUNS else tag
+        )
+        is_changed = any(address.get(name) for name in ("metric", "ab", "tag")) and shown != view
+        if is_changed and st.button(
+            "Save view", icon=":material/bookmark_add:", help="Open it with this metric, these runs and this tag"
+        ):
+            run_change(lambda: _save_view(wb, experiment, shown))
+    picks = show_leaderboard(wb, outcome, view, tag)
     if not outcome.done_cells:
         return
     runs = {format_run_title(cell): cell.run for cell in outcome.done_cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
     titles = {cell.cell.label: format_run_title(cell) for cell in outcome.done_cells}
+    if any(line.bounds for line in outcome.lines):
+        st.caption(
+            f"Unjudged: the share of the ranked documents without a judgment; below it, {metric_title(outcome.metric)} "
+            "if none or all of them were relevant."
+        )
     for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric, titles):
         st.caption(escape_markdown(sentence))
     weaknesses = [*describe_weaknesses(test_set, runs, outcome.metric), *outcome.wording]
@@ -347,8 +418,36 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)
-    show_questions(wb, outcome, pair)
+    show_questions(wb, outcome, picks)
     show_ragas(outcome)
+
+
+def _show_notes_form(wb: Workbench, experiment: Experiment, outcome: ExperimentOutcome) -> None:
+    """Offer to write a note and tags for the experiment or one of its runs."""
+    cells = {cell.cell.label: cell for cell in outcome.done_cells}
+    titles = {"": "This experiment"} | {label: format_run_title(cell) for label, cell in cells.items()}
+    known = {tag for cell in outcome.done_cells for tag in cell.tags} | set(experiment.tags)
+    with st.popover("Notes", icon=":material/edit_note:", help="Notes and tags of the experiment and its runs"):
+        label = st.selectbox("For", list(titles), format_func=make_label_function(titles), key="noted")
+        about = cells.get(label, experiment)
+        with st.form(f"note_{label}", border=False):
+            note = st.text_area("Note", about.note, key=f"note_text_{label}", max_chars=MAX_NOTE_CHARS)
+            tags = st.multiselect(
+                "Tags", sorted(known), list(about.tags), accept_new_options=True, key=f"note_tags_{label}"
+            )
+            saved = st.form_submit_button("Save note", type="primary")
+        if saved:
+            run_change(lambda: _save_note(wb, experiment, label or None, note, tags))
+
+
+def _save_note(wb: Workbench, experiment: Experiment, run: str | None, note: str, tags: Sequence[str]) -> str:
+    Experiments(wb).annotate(experiment.id, run, note=note.strip(), tags=tags)
+    return "Note saved."
+
+
+def _save_view(wb: Workbench, experiment: Experiment, view: SavedView) -> str:
+    Experiments(wb).save_view(experiment.id, view.metric, view.runs, view.tag)
+    return f"View saved. {experiment.title} opens with it."
 
 
 def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:

@@ -12,11 +12,11 @@ import streamlit as st
 from evals.background import enqueue_learn
 from evals.learning.training import FOLD_COUNT, LEARNED_STRATEGY, MIN_JUDGED_QUESTIONS
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.shared import dismiss_job, preselect_test_set, show_running_job
+from workbench.app.evaluate.experiment import dismiss_job, show_running_job
+from workbench.app.evaluate.test_sets import choose_test_set
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.shell.states import show_message
-from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
 from workbench.app.widgets.table import Column, show_table
@@ -60,16 +60,11 @@ def show_learning(wb: Workbench) -> None:
 
 
 def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
-    titles = {info.id: info.label for info in ready}
-    wanted = address.get("dataset")
-    place = list(titles).index(wanted if wanted in titles else preselect_test_set(ready))
     indexes = wb.indexes.list()
     with st.container(border=True, key="learn_form"):
         left, right = st.columns(2)
         with left:
-            test_set = st.selectbox(
-                "Test set", list(titles), place, format_func=make_label_function(titles), key="learn_dataset"
-            )
+            test_set = choose_test_set(ready, "learn_dataset")
         with right:
             names = [index.name for index in indexes]
             default = next((number for number, index in enumerate(indexes) if index.is_default), 0)
@@ -98,7 +93,7 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
             filters=False,
             stacks=True,
         )  # fmt: skip
-        st.caption(escape_markdown(f"Corpus: {job.result.get('scope') or 'all your documents'}."))
+        st.markdown(format_measured("", str(job.result.get("scope") or "all your documents")))
         _show_save_form(wb, job, ranker)
     with right:
         st.html(render_weights(ranker))
@@ -138,9 +133,11 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:MAX_NOTE_CHARS])
     taught = [info for info in TestSetStore(wb).list() if info.title == ranker.trained_on]
     places = list_places(wb, read_lasting_scope())
+    measured = ""
     if len(taught) == 1:
+        measured = format_measured(f"{ranker.trained_on}, version {ranker.version}", taught[0].over)
         places = list_measured_places(wb, None if taught[0].source_id else taught[0].scope, read_lasting_scope())
-    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [])
+    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [], measured)
 
 
 def _show_rankers(wb: Workbench) -> None:

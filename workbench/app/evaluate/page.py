@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import streamlit as st
 
@@ -21,21 +21,25 @@ from evals.experiments.leaderboard import (
 )
 from evals.experiments.runs import Cell, default_strategies, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
-from evals.measures.significance import explain_difference
+from evals.measures.significance import count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.experiment import show_experiment
+from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
+from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
 from workbench.app.evaluate.learning import show_learning
 from workbench.app.evaluate.outcome import format_settings, load_outcome
-from workbench.app.evaluate.shared import preselect_test_set
-from workbench.app.evaluate.test_sets import show_test_set, show_test_sets
+from workbench.app.evaluate.test_sets import choose_test_set, judge_on_compare, show_test_set, show_test_sets
 from workbench.app.evaluate.tune import show_tuning
-from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, choose_in_url
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_look, strategy_title
+from workbench.app.state.shared import OPENING, choose_in_url, current_theme
+from workbench.app.widgets.looks import (
+    escape_markdown,
+    make_label_function,
+    strategy_look,
+    strategy_title,
+)
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.reader import show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
@@ -43,7 +47,7 @@ from workbench.errors import NotFound
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
 from workbench.runtime import EXTRAS
-from workbench.types import JsonObject, Parameter, ParameterValue, Scope
+from workbench.types import JsonObject, Parameter, ParameterValue
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Experiment
@@ -57,9 +61,8 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
     first, second = load_outcome(wb, first_id, ""), load_outcome(wb, second_id, "")
     st.header(escape_markdown(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
-    st.caption(
-        escape_markdown(f"A: {_describe_experiment(first.experiment)}. B: {_describe_experiment(second.experiment)}.")
-    )
+    for letter, outcome in (("A", first), ("B", second)):
+        st.markdown(f"**{letter}** {_describe_experiment(outcome.experiment)}")
     metrics = find_shared_metrics(first.cells, second.cells)
     if not metrics:
         st.info("The two experiments have no metric in common. Run both with the same metric to compare them.")
@@ -94,8 +97,7 @@ def _check_same_questions(first: Experiment, second: Experiment) -> bool:
 
 def _describe_experiment(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    ground = f"{experiment.test_set_title} version {experiment.test_set_version}, corpus: {experiment.over}"
-    return f"{experiment.title}, {ground}, {began}"
+    return f"{escape_markdown(experiment.title)}, {escape_markdown(began)} {format_experiment_scope(experiment)}"
 
 
 def _make_columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
@@ -304,10 +306,11 @@ def show_plan_form(wb: Workbench) -> None:
         questions = _count_questions(wb, test_set, limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
+            size = _describe_size(len(cells), questions)
+            power = _describe_power(wb, test_set, metrics[0], len(cells), questions)
+            st.caption(escape_markdown(f"{size} {power}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
-                address.store_for_next_visit("compare", judge=test_set)
-                address.switch_page("compare")
+                judge_on_compare(TestSetStore(wb).info(test_set))
         if go:
             _start_experiment(wb, test_set, cells, metrics, limit, ragas)
 
@@ -327,16 +330,11 @@ def show_planned(wb: Workbench, job_id: str) -> None:
 
 def _choose_test_set(wb: Workbench) -> str:
     test_sets = TestSetStore(wb).list()
-    titles = {info.id: info.label for info in test_sets}
-    if SAMPLE_NAME not in {info.title for info in test_sets}:
-        titles |= {SAMPLE_NAME: "Sample questions on the sample articles"}
+    is_stored = SAMPLE_NAME in {info.title for info in test_sets}
     left, right = st.columns(2)
     with left:
-        wanted = address.get("dataset")
-        place = list(titles).index(wanted if wanted in titles else preselect_test_set(test_sets) or SAMPLE_NAME)
-        chosen = st.selectbox(
-            "Test set", list(titles), index=place, format_func=make_label_function(titles), key="build_dataset"
-        )
+        others = {} if is_stored else {SAMPLE_NAME: "Sample questions on the sample articles"}
+        chosen = choose_test_set(test_sets, "build_dataset", others)
     with right:
         st.text_input("Title", key="build_title", placeholder="Defaults to the test set's name")
     return chosen
@@ -377,17 +375,17 @@ def _count_questions(wb: Workbench, test_set: str, limit: int | None) -> int:
     return min(len(chosen.answerable), limit or len(chosen.answerable))
 
 
-def _describe_corpus(wb: Workbench, test_set: str) -> str:
-    """Describe the corpus of an experiment, and note that the current scope does not affect it."""
-    info = None if test_set == SAMPLE_NAME else TestSetStore(wb).info(test_set)
-    over = info.over if info else "the sample articles"
-    chosen = read_lasting_scope()
-    if chosen == Scope() or (info is not None and info.source_id is None and is_same_scope(wb, info.scope, chosen)):
-        return f"Corpus: {over}."
-    return (
-        f"Corpus: {over}, not the current scope, because a test set keeps the scope it was created with. Create a new "
-        "test set to measure another scope."
-    )
+def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questions: int) -> str:
+    """Return which differences a planned experiment can show, estimated from the newest one on its test set."""
+    if test_set == SAMPLE_NAME or runs < 2 or not questions:
+        return ""
+    for experiment in Experiments(wb).list(test_set):
+        cells = load_outcome(wb, experiment.id, metric).done_cells if experiment.status == "done" else []
+        values = {cell.run_id: cell.run.values.get(metric, {}) for cell in cells if cell.run}
+        if len(values) > 1 and all(len(by_question) > 1 for by_question in values.values()):
+            power = measure_power(metric, values, questions, comparisons=count_pairs(runs))
+            return f"{describe_power(power)[0]} Estimated from {experiment.title}."
+    return "For a pilot, limit the questions to about 20; its result shows which differences all questions can show."
 
 
 def _start_experiment(
@@ -412,7 +410,6 @@ EXPERIMENT_COLUMNS = (
     Column("title", "Experiment"),
     Column("winner", "Best", "strategy"),
     Column("score", "Score", "score"),
-    Column("trend", "Over time", "trend"),
     Column("status", "Status", "state"),
     Column("began", "Started", "shown"),
 )
@@ -448,7 +445,8 @@ def show_experiments(wb: Workbench) -> None:
         selectable=len(experiments) > 1,
     )
     with above:
-        _show_buttons([experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected])
+        selected = [experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected]
+        _show_buttons(selected, len(experiments))
     if chosen.opened:
         address.put(experiment=chosen.opened, new=None)
         st.rerun()
@@ -464,27 +462,39 @@ def _show_sample_note(wb: Workbench) -> None:
         show_add_button("crawl")
 
 
-def _show_buttons(selected: Sequence[str]) -> None:
-    """Offer a new experiment, and a comparison of the two selected ones; the older one is A."""
+def _show_buttons(selected: Sequence[str], total: int) -> None:
+    """Offer a new experiment, and a comparison of the two selected of all; the older one is A."""
     if not address.get("new"):
         st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
-    if len(selected) == COMPARED_EXPERIMENTS and st.button("Compare selected", icon=":material/compare_arrows:"):
+    ready = len(selected) == COMPARED_EXPERIMENTS
+    label = "Compare selected" if ready else "Select two to compare"
+    if total > 1 and st.button(label, icon=":material/compare_arrows:", disabled=not ready, key="compare_selected"):
         address.put(experiment=selected[0], second=selected[1], new=None)
         st.rerun()
 
 
-def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
+class TableRow(TypedDict):
+    """A row of the table of experiments."""
+
+    id: str
+    name: str
+    cells: dict[str, object]
+    notes: dict[str, str]
+
+
+def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[TableRow]:
     """Return the experiments as rows, with all scores on a common scale."""
     lows = [winner.interval[0] for winner in winners.values()]
     highs = [winner.interval[1] for winner in winners.values()]
     ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
-    return [_make_row(experiment, winners, ends) for experiment in experiments]
+    return [_make_row(experiment, winners.get(experiment.id), ends) for experiment in experiments]
 
 
-def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
-    winner = winners.get(experiment.id)
-    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · corpus: {experiment.over} · "
-    notes = {"title": about + count_text(len(experiment.cells), "run")}
+def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, float]) -> TableRow:
+    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · scope: {experiment.over} · "
+    tags = "".join(f" · #{tag}" for tag in experiment.tags)
+    notes = {"title": about + count_text(len(experiment.cells), "run") + tags}
+    notes["title"] += f" · {experiment.note}" if experiment.note else ""
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
     if winner is not None:
@@ -501,7 +511,6 @@ def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple
             "title": experiment.title,
             "winner": _strategy_cell(winner),
             "score": winner and _make_score_cell(winner.score, winner.interval, ends),
-            "trend": _trend_cell(winner, winners),
             "status": {"state": STATUS_STATES[experiment.status], "text": experiment.status},
             "began": make_time_cell(experiment.created_at),
         },
@@ -517,24 +526,63 @@ def _strategy_cell(winner: Winner | None) -> JsonObject | None:
     return strategy_look(winner.strategy) | {"text": strategy_title(winner.strategy)}
 
 
-def _trend_cell(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
-    """Return the best scores on the same test set over time, with this experiment's position."""
-    if winner is None:
-        return None
-    over_time = winner_trend(winners.values(), winner.test_set_id)
-    ids = [one.experiment_id for one in over_time]
-    if winner.experiment_id not in ids:  # another metric than that of the newest
-        return None
-    values = [one.score for one in over_time]
-    text = f"Best {metric_title(winner.metric)} of this test set over time: " + ", ".join(f"{v:.3f}" for v in values)
-    return {"values": values, "at": ids.index(winner.experiment_id), "text": text}
+# Trends: the best scores of a test set over time
+
+TREND_COLUMNS = (
+    *EXPERIMENT_COLUMNS[:3],
+    Column("change", "Change", "shown", "right"),
+    EXPERIMENT_COLUMNS[-1],
+)
+TREND_HEIGHT_PX = 280  # height of the chart
 
 
-VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", "learn": "Learn"}
+def show_trends(wb: Workbench) -> None:
+    """Show the best scores on a test set over time, as a chart and a table that opens the experiments."""
+    experiments = {one.id: one for one in Experiments(wb).list()}
+    winners = Experiments(wb).winners(list(experiments.values()))
+    infos = [info for info in TestSetStore(wb).list() if winner_trend(winners.values(), info.id)]
+    if not infos:
+        show_message("No trends yet", "Run an experiment. Each further one on the same test set adds a point.")
+        return
+    left, _ = st.columns(2)
+    with left:
+        test_set = choose_test_set(infos, "trend_dataset")
+    trend = winner_trend(winners.values(), test_set)
+    st.subheader(f"Best {metric_title(trend[-1].metric)} over time", anchor=False)
+    points = [TrendPoint(experiments[w.experiment_id].title, w.strategy, w.score, w.interval) for w in trend]
+    listed = ", ".join(f"{point.name} {point.score:.3f}" for point in points)
+    st.echarts_chart(
+        make_trend_chart(points, current_theme()), key="trend", height=TREND_HEIGHT_PX, renderer="svg", alt=listed
+    )
+    rows = make_rows([experiments[win.experiment_id] for win in trend], winners)
+    for row, before, after in zip(rows[1:], trend, trend[1:], strict=False):
+        _add_change(row, before, after, experiments)
+    rows[0]["cells"] |= {"change": {"text": "–", "order": 0}}
+    chosen = show_table(
+        "trends", TREND_COLUMNS, rows[::-1], label="Trend", noun="experiments", opens=True, filters=False, stacks=True
+    )
+    if chosen.opened:
+        address.put(experiment=chosen.opened, view=None)
+        st.rerun()
+
+
+def _add_change(row: TableRow, before: Winner, after: Winner, experiments: Mapping[str, Experiment]) -> None:
+    """Add the change of the best score since the experiment before, and what else changed."""
+    old, new = experiments[before.experiment_id], experiments[after.experiment_id]
+    others = {
+        "other judgments": old.test_set_hash != new.test_set_hash,
+        "other documents": old.corpus_hash != new.corpus_hash,
+    }
+    difference = after.score - before.score
+    row["cells"] |= {"change": {"text": f"{difference:+.3f}", "order": difference}}
+    row["notes"] |= {"change": ", ".join(text for text, is_so in others.items() if is_so)}
+
+
+VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "trends": "Trends", "tune": "Tune", "learn": "Learn"}
 
 
 def page() -> None:
-    """Show the view named in the URL: an experiment, a comparison of two, a test set, or one of the four lists."""
+    """Show the view named in the URL: an experiment, a comparison of two, a test set, or one of the lists."""
     wb = OPENING.workbench
     show_notice()
     st.title("Evaluate", anchor=False)
@@ -558,6 +606,8 @@ def _show_view(wb: Workbench) -> None:
         view = choose_in_url("View", VIEWS, "view", "evaluate_view")
         if view == "datasets":
             show_test_sets(wb)
+        elif view == "trends":
+            show_trends(wb)
         elif view == "tune":
             show_tuning(wb)
         elif view == "learn":

@@ -13,9 +13,10 @@ from evals.experiments.leaderboard import Change, check_comparable, find_changes
 from evals.experiments.runs import CellResult, RankedPassage
 from evals.gateway import map_document_ids
 from evals.measures.metrics import metric_title
-from evals.test_set import StoredCorpus, TestSet
-from workbench.app.evaluate.charts import make_changes_chart, make_heat_map, read_selection
+from evals.test_set import Question, StoredCorpus, TestSet
+from workbench.app.evaluate.charts import make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
+from workbench.app.shell.scope_bar import make_scope_changes
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strip_markdown
@@ -39,11 +40,12 @@ _GRADES = {0: ("failed", "not relevant"), 1: ("waiting", "partly")}  # above: re
 
 
 def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
-    """Show both rankings; a document's title opens it at the found passage."""
+    """Show the rankings of one or two runs; a document's title opens it at the found passage."""
     documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
     binary = max(grades.values(), default=0) <= 1
-    for side, letter, cell, other in zip(st.columns(2, gap="large"), "AB", pair, reversed(pair), strict=True):
+    others = reversed(pair) if len(pair) > 1 else [None]
+    for side, letter, cell, other in zip(st.columns(len(pair), gap="large"), "AB", pair, others, strict=False):
         with side:
             _show_ranking(letter, _build_column(cell, other, question_id, grades, documents), cell, binary)
             value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
@@ -69,8 +71,9 @@ def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, bina
     ]
     label, key = f"Ranking {letter}", f"ranking_{letter}"
     empty = "No results."
+    columns = RANKING_COLUMNS if any(hit["moved"] for hit in hits) else RANKING_COLUMNS[:2]
     opened = show_table(
-        key, RANKING_COLUMNS, rows, label=label, noun="documents", empty=empty, opens=True, filters=False, stacks=True
+        key, columns, rows, label=label, noun="documents", empty=empty, opens=True, filters=False, stacks=True
     ).opened
     hit = next((hit for hit in hits if str(hit["rank"]) == opened), None)
     if hit is not None and hit["id"]:
@@ -87,25 +90,33 @@ def _grade_cell(grade: int | None, binary: bool) -> dict[str, str]:
 
 
 def _explain_on_compare(
-    test_set: TestSet, question_id: str, text: str, pair: Sequence[CellResult], metric: str, wb: Workbench
+    wb: Workbench, test_set: TestSet, question: Question, pair: Sequence[CellResult], metric: str
 ) -> None:
-    """Open Compare with the strategies of both runs, and with Why for the document that the worse one lost."""
-    lost = min(pair, key=lambda cell: cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0)
-    answer = lost.run.answers.get(question_id) if lost.run else None
+    """Open Compare in the measured scope, with the runs' strategies, and Why for the document that the worse one lost.
+
+    Rankings from files are left out, because Compare cannot repeat them.
+    """
+    cells = [cell for cell in pair if not cell.cell.file_hash]
+    lost = min(cells, key=lambda cell: cell.run.values[metric].get(question.id, 0.0) if cell.run else 0.0)
+    answer = lost.run.answers.get(question.id) if lost.run else None
     ranks = {key: rank for rank, key in enumerate(answer.documents if answer else ())}
-    grades = test_set.qrels.get(question_id, {})
+    grades = test_set.qrels.get(question.id, {})
     wanted = [key for key, grade in grades.items() if grade > 0]
     worst = max(wanted, key=lambda key: (ranks.get(key, len(ranks)), grades[key]), default="")
     document = JudgedDocuments(wb, test_set).get(worst)
-    cells = [cell.cell for cell in pair]
+    own = test_set.corpus is not None  # a corpus of its own is searched in an index of its own
+    indexes = list(dict.fromkeys(cell.index_name if own else cell.cell.index or "" for cell in cells))
+    columns = indexes if len(indexes) > 1 or not own else []
     address.store_for_next_visit(
         "compare",
-        q=text,
-        s=list(dict.fromkeys(cell.strategy for cell in cells)),
-        set=[f"{cell.strategy}.{name}={value}" for cell in cells for name, value in cell.parameters.items()],
-        on=list(dict.fromkeys(cell.index for cell in cells if cell.index)),
+        **make_scope_changes(test_set.scope),
+        q=question.text,
+        s=list(dict.fromkeys(cell.cell.strategy for cell in cells)),
+        set=[f"{one.cell.strategy}.{name}={value}" for one in cells for name, value in one.cell.parameters.items()],
+        index=indexes[:1] if own else [],
+        on=[name for name in columns if name],
         look="why",
-        by=lost.cell.strategy + (f"@{lost.cell.index}" if lost.cell.index else ""),
+        by=lost.cell.strategy + (f"@{lost.index_name}" if any(columns) else ""),
         missed=document.id if document else "",
     )
     address.switch_page("compare")
@@ -148,20 +159,22 @@ class JudgedDocuments:
 
 def _build_column(
     cell: CellResult,
-    other: CellResult,
+    other: CellResult | None,
     question_id: str,
     grades: Mapping[str, int],
     documents: JudgedDocuments,
 ) -> dict[str, Any]:
     answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
     keys = answer.documents[:MAX_HITS_SHOWN] if answer else ()
-    elsewhere = other.run.answers[question_id].documents if other.run and question_id in other.run.answers else ()
+    compared = other.run.answers.get(question_id) if other and other.run else None
+    elsewhere = list(compared.documents) if compared else []
     passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
     deep = list(answer.documents) if answer else []
     wanted = [key for key, grade in grades.items() if grade > 0]
     return {
         "hits": [
-            _build_hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
+            _build_hit(rank, key, passages.get(key), grades.get(key), documents)
+            | {"moved": _describe_move(key, elsewhere) if other else ""}
             for rank, key in enumerate(keys, start=1)
         ],
         "missed": [_describe_missed(documents.title(key), key, deep) for key in wanted if key not in keys],
@@ -177,13 +190,10 @@ def _build_hit(
     key: str,
     passage: RankedPassage | None,
     grade: int | None,
-    elsewhere: Sequence[str],
     documents: JudgedDocuments,
 ) -> dict[str, Any]:
     document = documents.get(key)
     text = (document.text or "")[passage.start : passage.end] if document and passage else ""
-    other_rank = elsewhere.index(key) + 1 if key in elsewhere else None
-    absent = f"not in the other's top {len(elsewhere)}" if elsewhere else "no results from the other"
     return {
         "rank": rank,
         "id": document.id if document else None,
@@ -192,53 +202,86 @@ def _build_hit(
         "text": strip_markdown(text)[:MAX_SNIPPET_CHARS],
         "start": passage.start if passage else 0,
         "end": passage.end if passage else 0,
-        "moved": absent if other_rank is None else f"rank {other_rank} in the other",
     }
+
+
+def _describe_move(key: str, elsewhere: Sequence[str]) -> str:
+    """Return the rank of a document in the other ranking, as text."""
+    if key in elsewhere:
+        return f"rank {elsewhere.index(key) + 1} in the other"
+    return f"not in the other's top {len(elsewhere)}" if elsewhere else "no results from the other"
 
 
 CHANGE_COLUMNS = (
     Column("question", "Question"),
-    Column("first", "A", "shown", "right"),
-    Column("second", "B", "shown", "right"),
+    Column("A", "A", "shown", "right"),
+    Column("B", "B", "shown", "right"),
     Column("difference", "B - A", "shown", "right"),
+    Column("why", "On Compare", "action"),
 )
 ROW_HEIGHT_PX = 26  # pixels per run in the heat map
-LIST_HEIGHT_PX = 420  # height in pixels of the list of changed questions
+LIST_HEIGHT_PX = 420  # height in pixels of the list of questions
 MAX_QUESTIONS_DRAWN = 400  # questions drawn: those on which runs differ most
 
 
-def show_questions(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
-    """Show the heat map, then the comparison of the two picked runs."""
+def show_questions(wb: Workbench, outcome: ExperimentOutcome, picks: Sequence[str]) -> None:
+    """Show the heat map, then the questions of the picked runs, one or two."""
     test_set = Experiments(wb).test_set(outcome.experiment)
     texts = {question.id: question.text for question in test_set.questions}
-    _show_heat_map(outcome, texts)
-    first = outcome.cell(pair[0]) if pair else None
-    if pair is None or first is None:
+    ids, values = make_grid(outcome)
+    named = address.get("ask")
+    chosen = named if named in texts else ids[0]
+    _show_heat_map(outcome, texts, ids, values, chosen, picks)
+    pair = [cell for cell in map(outcome.cell, picks) if cell is not None]
+    if len(pair) < min(2, len(outcome.done_cells)):
         st.caption("Pick runs A and B in the leaderboard to compare them.")
         return
-    st.subheader("Changes between A and B", anchor=False)
-    other = _choose_other_experiment(wb, outcome)
-    second = outcome.cell(pair[1]) if other is outcome else _find_same_run(other, first)
-    if second is not None:
-        _show_changes(outcome, first, second, texts)
-        _show_question(wb, outcome, test_set, [first, second], texts)
+    if len(pair) == 2:
+        st.subheader("A and B by question", anchor=False)
+        other = _choose_other_experiment(wb, outcome)
+        second = pair[1] if other is outcome else _find_same_run(other, pair[0])
+        if second is None:
+            return
+        pair = [pair[0], second]
+    questions = {question.id: question for question in test_set.questions}
+    asked = _show_scores(outcome, pair, texts, chosen)
+    if asked in questions:
+        _explain_on_compare(wb, test_set, questions[asked], pair, outcome.metric)
+    _show_question(wb, outcome, test_set, pair, questions, [chosen, *(key for key in ids if key != chosen)])
 
 
-def _show_heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
+def _show_heat_map(
+    outcome: ExperimentOutcome,
+    texts: Mapping[str, str],
+    ids: Sequence[str],
+    values: Sequence[tuple[int, int, float]],
+    chosen: str,
+    picks: Sequence[str],
+) -> None:
     st.subheader(f"{metric_title(outcome.metric)} by question", anchor=False)
-    st.caption("Each column is a question, hardest on the left. Click one to see its rankings below.")
-    names = [format_run_title(cell) for cell in outcome.done_cells]
-    ids, values = make_grid(outcome)
+    st.caption("Each column is a question, hardest on the left. Click a cell to compare its run with the best one.")
+    cells = outcome.done_cells
+    place = ids.index(chosen) if chosen in ids else None
+    names = [format_run_title(cell) for cell in cells]
     state: Any = st.echarts_chart(
-        make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme()),
+        make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme(), place),
         key=f"heat_{outcome.experiment.id}_{outcome.metric}",
         on_select="rerun",
         height=96 + ROW_HEIGHT_PX * len(names),
-        alt=f"{outcome.metric} of {len(ids)} questions by {len(names)} runs",
+        alt=f"{metric_title(outcome.metric)} of {len(ids)} questions by {len(names)} runs",
     )
-    place = read_selection(state)
-    if place is not None and place < len(values):
-        _choose_question(ids[values[place][0]], "heat")
+    clicked = read_selection(state)
+    if clicked is None or clicked >= len(values):
+        return
+    column, row, _ = values[clicked]
+    # a chart keeps its selection, so a repeated one is ignored
+    if st.session_state.get("clicked_cell") != (outcome.experiment.id, outcome.metric, clicked):
+        st.session_state["clicked_cell"] = (outcome.experiment.id, outcome.metric, clicked)
+        runs = [cell.run_id for cell in cells]
+        best = runs[0] if row else runs[min(1, len(runs) - 1)]
+        pair = picks if runs[row] in picks else [runs[row], best] if row else [best, runs[row]]
+        address.put(ask=ids[column], ab=list(dict.fromkeys(pair)))
+        st.rerun()
 
 
 def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
@@ -282,42 +325,40 @@ def _find_same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | 
     return same
 
 
-def _show_changes(outcome: ExperimentOutcome, first: CellResult, second: CellResult, texts: Mapping[str, str]) -> None:
-    differ = find_changes(first, second, outcome.metric)
-    won = sum(change.difference > 0 for change in differ)
-    same = len(first.run.values[outcome.metric]) - len(differ) if first.run else 0
-    st.markdown(
-        f"**A {escape_markdown(format_run_title(first))}** → **B {escape_markdown(format_run_title(second))}**: "
-        f"{count_text(won, 'question')} better, {len(differ) - won} worse, {same} the same."
-    )
-    if not differ:
-        return
-    left, right = st.columns([4, 7], gap="large")
-    with left:
-        state: Any = st.echarts_chart(
-            make_changes_chart(differ, texts, current_theme()),
-            key=f"changes_{first.run_id}_{second.run_id}",
-            on_select="rerun",
-            height=300,
-            alt=f"{won} questions better, {len(differ) - won} worse",
+def _show_scores(
+    outcome: ExperimentOutcome, pair: Sequence[CellResult], texts: Mapping[str, str], chosen: str
+) -> str | None:
+    """Show the questions with the scores of one or two runs; return the question to explain on Compare, if any."""
+    differ = find_changes(pair[0], pair[-1], outcome.metric)
+    values = pair[0].run.values[outcome.metric] if pair[0].run else {}
+    ids = {change.question_id for change in differ}
+    same = sorted((Change(key, value, value) for key, value in values.items() if key not in ids), key=lambda c: c.first)
+    if len(pair) > 1:
+        won = sum(change.difference > 0 for change in differ)
+        first, second = (escape_markdown(format_run_title(cell)) for cell in pair)
+        st.markdown(
+            f"**A {first}** → **B {second}**: {count_text(won, 'question')} better, {len(differ) - won} worse, "
+            f"{len(same)} the same."
         )
-        place = read_selection(state)
-        if place is not None and place < len(differ):
-            _choose_question(differ[place].question_id, "changes")
-    with right, st.container(height=LIST_HEIGHT_PX, border=False):
-        opened = show_table(
+    with st.container(height=LIST_HEIGHT_PX, border=False):
+        table = show_table(
             "changed",
-            CHANGE_COLUMNS,
-            _make_rows(differ, texts),
-            label="Changed questions",
+            CHANGE_COLUMNS if len(pair) > 1 else (*CHANGE_COLUMNS[:2], CHANGE_COLUMNS[-1]),
+            _make_rows([*differ, *same], texts, chosen, explains=any(not cell.cell.file_hash for cell in pair)),
+            label="Questions of A and B" if len(pair) > 1 else "Questions",
             noun="questions",
             opens=True,
-        ).opened
-        if opened:
-            _choose_question(opened, None)
+            stacks=True,
+        )
+    if table.opened:
+        address.put(ask=table.opened)
+        st.rerun()
+    return table.acted
 
 
-def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+def _make_rows(
+    changes: Sequence[Change], texts: Mapping[str, str], chosen: str, *, explains: bool
+) -> list[dict[str, Any]]:
     def score_cell(value: float, form: str = ".3f") -> dict[str, Any]:
         return {"text": f"{value:{form}}", "order": value}
 
@@ -325,44 +366,41 @@ def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[
         {
             "id": change.question_id,
             "name": texts.get(change.question_id, change.question_id),
+            "current": change.question_id == chosen,
             "cells": {
                 "question": texts.get(change.question_id, change.question_id),
-                "first": score_cell(change.first),
-                "second": score_cell(change.second),
+                "A": score_cell(change.first),
+                "B": score_cell(change.second),
                 "difference": score_cell(change.difference, "+.3f"),
+                "why": "Why" if explains else None,
             },
         }
-        for change in differ
+        for change in changes
     ]
 
 
-def _choose_question(question_id: str, chart: str | None) -> None:
-    """Put a question in the URL; a chart keeps its selection, so a repeated one is ignored."""
-    if chart is not None and st.session_state.get(f"chosen_by_{chart}") == question_id:
-        return
-    if chart is not None:
-        st.session_state[f"chosen_by_{chart}"] = question_id
-    address.put(ask=question_id)
-
-
 def _show_question(
-    wb: Workbench, outcome: ExperimentOutcome, test_set: TestSet, pair: Sequence[CellResult], texts: Mapping[str, str]
+    wb: Workbench,
+    outcome: ExperimentOutcome,
+    test_set: TestSet,
+    pair: Sequence[CellResult],
+    questions: Mapping[str, Question],
+    ids: Sequence[str],
 ) -> None:
-    ids, _ = make_grid(outcome)
-    named = address.get("ask")
-    show_value("asked", named if named in texts else ids[0], texts.values())
-    st.subheader("One question, two rankings", anchor=False)
+    """Show the rankings of the first of some questions, and a choice of the others."""
+    texts = {key: question.text for key, question in questions.items()}
+    show_value("asked", ids[0], texts.values())
+    st.subheader("One question, two rankings" if len(pair) > 1 else "One question", anchor=False)
     chosen = st.selectbox(
         "Question",
-        ids if named in ids or not named else [named, *ids],
+        sorted(ids, key=lambda key: texts[key]),
         format_func=make_label_function(texts),
         key="asked",
         on_change=lambda: address.put(ask=st.session_state["asked"]),
         label_visibility="collapsed",
     )
-    if chosen:
-        if all(not cell.cell.file_hash for cell in pair) and st.button(
-            "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
-        ):
-            _explain_on_compare(test_set, chosen, texts[chosen], pair, outcome.metric, wb)
-        show_rankings(wb, test_set, chosen, pair, outcome.metric)
+    if any(not cell.cell.file_hash for cell in pair) and st.button(
+        "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
+    ):
+        _explain_on_compare(wb, test_set, questions[chosen], pair, outcome.metric)
+    show_rankings(wb, test_set, chosen, pair, outcome.metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
@@ -14,11 +15,11 @@ from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv
 from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
-from workbench.app.shell.scope_bar import format_scope, read_lasting_scope
+from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escape_markdown, make_file_name
+from workbench.app.widgets.looks import escape_markdown, format_measured, make_file_name, make_label_function
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput
@@ -38,14 +39,13 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
     with st.expander("New test set", expanded=expanded, icon=":material/add:"):
         empty, folder, sample = st.tabs(["Your documents", "BEIR folder", "Sample questions"])
         with empty:
+            show_scope_bar(wb, with_index=False)
             scope = read_lasting_scope()
-            over = format_scope(wb, scope)
             with st.form("new_empty", border=False):
                 title = st.text_input("Title", key="new_title", placeholder="Questions about the manuals")
                 st.caption(
-                    f"Corpus: {escape_markdown(over)}. The test set keeps this scope; its experiments search "
-                    f"only these "
-                    "documents."
+                    f"Searches {escape_markdown(format_scope(wb, scope))}. The test set keeps this scope; judging, "
+                    "experiments, tuning and training with it search only these documents."
                 )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
@@ -138,9 +138,8 @@ def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
 
     st.subheader("Generate from documents", anchor=False)
     st.caption(
-        f"Corpus: {escape_markdown(info.over)}. Rules turn English statements and headings into questions; "
-        f"these reuse words "
-        "of the text, which favours keyword search."
+        f"From {escape_markdown(info.over)}. Rules turn English statements and headings into questions; these reuse "
+        "words of the text, which favours keyword search."
     )
     count = int(st.number_input("Number of questions", 1, 1000, 30, key="add_count", width=160))
     with st.container(horizontal=True):
@@ -314,11 +313,44 @@ def _save_changes(change: Callable[[], str]) -> None:
         st.rerun()
 
 
+# A choice of test sets
+
+EARLIEST_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+def preselect_test_set(test_sets: Sequence[TestSetInfo]) -> str:
+    """Return the id of the test set to preselect, or "".
+
+    Prefer the most recently changed one on the user's own documents, else the most recently changed one of all.
+    """
+    best = max(test_sets, key=lambda info: (info.source_id is None, info.updated_at or EARLIEST_TIME), default=None)
+    return best.id if best else ""
+
+
+def choose_test_set(test_sets: Sequence[TestSetInfo], key: str, others: Mapping[str, str] | None = None) -> str:
+    """Ask for a test set, and show its scope.
+
+    Args:
+        test_sets: The choices; at least one, unless there are others.
+        key: Key of the widget.
+        others: Titles of further choices.
+    """
+    infos = {info.id: info for info in test_sets}
+    titles = {info.id: info.title for info in test_sets} | dict(others or {})
+    wanted = address.get("dataset")
+    first = wanted if wanted in titles else preselect_test_set(test_sets) or next(iter(titles))
+    show = make_label_function(titles)
+    chosen = st.selectbox("Test set", list(titles), list(titles).index(first), format_func=show, key=key)
+    over = infos[chosen].over if chosen in infos else "the sample articles"
+    st.markdown(format_measured("", over))
+    return chosen
+
+
 # The list of test sets, and one of them
 
 TEST_SET_COLUMNS = (
     Column("title", "Test set"),
-    Column("over", "Corpus"),
+    Column("over", "Scope"),
     Column("questions", "Questions", "number"),
     Column("judgments", "Judgments", "number"),
     Column("version", "Version", "number"),
@@ -363,6 +395,12 @@ def make_test_set_row(info: TestSetInfo) -> dict[str, object]:
     }
 
 
+def judge_on_compare(info: TestSetInfo) -> None:
+    """Open Compare to judge for a test set, in its scope."""
+    address.store_for_next_visit("compare", judge=info.id, **make_scope_changes(info.scope))
+    address.switch_page("compare")
+
+
 def show_test_set(wb: Workbench, test_set_id: str) -> None:
     """Show one test set."""
     store = TestSetStore(wb)
@@ -374,14 +412,17 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
         if st.button("Run experiment", type="primary", disabled=not test_set.answerable):
             address.put(open=None, view=None, new="1", dataset=info.id)
             st.rerun()
+        if info.source_id is None and st.button("Judge on Compare", icon=":material/rule:", type="tertiary"):
+            judge_on_compare(info)
         if st.button("Rename", icon=":material/edit:", type="tertiary"):
             _rename(store, info)
         if st.button("Delete", icon=":material/delete:", type="tertiary"):
             _delete(store, info)
     if info.description:
         st.markdown(escape_markdown(info.description))
+    st.markdown(format_measured("", info.over))
     st.caption(
-        f"Version {info.version} · corpus: {escape_markdown(info.over)} · {count_text(info.questions, 'question')} "
+        f"Version {info.version} · {count_text(info.questions, 'question')} "
         f"({len(test_set.answerable)} with relevant results) · {count_text(info.judgments, 'judgment')}"
     )
     if lost := describe_deleted(wb, info.scope):

@@ -15,11 +15,12 @@ from evals.measures.metrics import DEFAULT_METRICS, metric_title
 from evals.measures.significance import explain_difference
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import ChartPoint
+from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
-from workbench.app.evaluate.shared import dismiss_job, preselect_test_set, show_running_job
+from workbench.app.evaluate.test_sets import choose_test_set
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text
@@ -65,15 +66,10 @@ def show_tuning(wb: Workbench) -> None:
 
 
 def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
-    titles = {info.id: info.label for info in ready}
-    wanted = address.get("dataset")
-    place = list(titles).index(wanted if wanted in titles else preselect_test_set(ready))
     with st.container(border=True, key="tune_form"):
         first, second, third = st.columns([4, 3, 2])
         with first:
-            test_set = st.selectbox(
-                "Test set", list(titles), place, format_func=make_label_function(titles), key="tune_dataset"
-            )
+            test_set = choose_test_set(ready, "tune_dataset")
         with second:
             metric = st.selectbox("Metric", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
         with third:
@@ -115,9 +111,10 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
         st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
     result = read_tuning_result(job)
     if result is not None:
+        st.markdown(format_measured("", result.scope))
+        tuned = count_text(result.tuning_questions, "question")
         st.caption(
-            f"{metric_title(result.metric)} on {escape_markdown(result.scope)}. Tuned on "
-            f"{count_text(result.tuning_questions, 'question')}, scored on {result.held_out_questions} held out. "
+            f"{metric_title(result.metric)}, tuned on {tuned}, scored on {result.held_out_questions} held out. "
             "★ = no other setting is both better and faster."
         )
         show_quality_chart([make_point(finalist) for finalist in result.finalists], f"front_{job.id}")

@@ -64,7 +64,7 @@ PAGES = (
     PageEntry("compare", "Compare", _show_compare),
     PageEntry("library", "Library", _show_library, lists_files=True),
     PageEntry("crawl", "Crawl", _show_crawl, jobs=("crawl",)),
-    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn")),
+    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn"), has_scope=False),
     PageEntry("graph", "Graph", _show_graph),
     PageEntry("connect", "Connect", _show_connect),
     PageEntry("system", "System", _show_system),
@@ -90,7 +90,8 @@ def main() -> None:
         if wb is None:
             show_opening(in_the_meantime)
             return
-        show_scope_bar(wb)
+        if entry.has_scope:
+            show_scope_bar(wb)
         show_tray(entry)
         page.run()
     except WorkbenchError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
@@ -18,6 +18,7 @@ from workbench.app.shell.work import (
     Destination,
     JobView,
     choose_destination,
+    create_project,
     list_job_views,
     select_for_tray,
     show_start_buttons,
@@ -33,7 +34,7 @@ from workbench.app.widgets.notices import (
     show_notice,
     store_warning,
 )
-from workbench.app.widgets.reader import open_document, show_reader
+from workbench.app.widgets.reader import MAX_METADATA_CHARS, list_metadata, open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.formatting import count_text, sources_text
@@ -144,12 +145,39 @@ def rename_source(wb: Workbench, source: Source) -> None:
         run_change(lambda: f'Renamed to "{wb.sources.update(source.id, title=title).title}".')
 
 
-@st.dialog("Rename document")
-def rename_document(wb: Workbench, document: Document) -> None:
-    """Ask for a document's new title."""
+@st.dialog("Edit document")
+def edit_document(wb: Workbench, document: Document) -> None:
+    """Ask for a document's title and metadata."""
     title = st.text_input("Title", document.title, max_chars=300)
-    if st.button("Rename", type="primary"):
-        run_change(lambda: f'Renamed to "{wb.documents.update(document.id, title=title).document.title}".')
+    before = list_metadata(document)
+    st.markdown("Metadata, such as author, date or status")
+    rows = st.data_editor(
+        [{"Name": name, "Value": text} for name, text in before.items()] or [{"Name": "", "Value": ""}],
+        num_rows="dynamic", hide_index=True, key=f"metadata_{document.id}",
+    )  # fmt: skip
+
+    def change() -> str:
+        changes = find_metadata_changes(document, rows)
+        saved = wb.documents.update(document.id, title=title, metadata=changes).document
+        return f'"{saved.title}" saved.'
+
+    if st.button("Save", type="primary"):
+        run_change(change)
+
+
+def find_metadata_changes(
+    document: Document, rows: Iterable[Mapping[str, str | None]]
+) -> dict[str, str | list[str] | None]:
+    """Return what was edited: new values by name, and None for a name that was removed; a list stays a list."""
+    before = list_metadata(document)
+    edited = {(row.get("Name") or "").strip(): (row.get("Value") or "").strip() for row in rows}
+    after = {name: text for name, text in edited.items() if name and text}
+    changes: dict[str, str | list[str] | None] = {name: None for name in before if name not in after}
+    for name, text in after.items():
+        if before.get(name) != text:
+            is_list = isinstance(document.metadata.get(name), list)
+            changes[name] = [part.strip() for part in text.split(",") if part.strip()] if is_list else text
+    return changes
 
 
 ICONS = ("folder", "book", "code", "science", "groups", "support_agent", "gavel", "payments", "bug_report", "public")
@@ -437,6 +465,7 @@ def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFil
 
 def _start_and_rerun(wb: Workbench, drop: DroppedFiles, target: Destination) -> None:
     with report_errors():
+        target = create_project(wb, target)
         start_upload(
             wb,
             drop.files,
@@ -588,19 +617,18 @@ def _show_source_actions(wb: Workbench, source: Source) -> None:
 
 def _show_document_actions(wb: Workbench, selected: list[Document]) -> None:
     if not selected:
-        st.caption(
-            "Open a document to read it with its passages highlighted. Select documents to rename or delete them."
-        )
+        st.caption("Open a document to read it with its passages highlighted. Select documents to edit or delete them.")
         return
     st.markdown(f"**{len(selected)} selected**", width="content")
-    if st.button("Rename document", icon=":material/edit:", disabled=len(selected) > 1):
-        rename_document(wb, selected[0])
+    if st.button("Edit document", icon=":material/edit:", disabled=len(selected) > 1):
+        edit_document(wb, selected[0])
     if st.button("Delete documents", icon=":material/delete:"):
         delete_documents(wb, selected)
 
 
 def _make_document_row(document: Document) -> dict[str, Any]:
-    where = document.path or document.url
+    known = [f"{name}: {text[:MAX_METADATA_CHARS]}" for name, text in list_metadata(document).items()]
+    where = " · ".join(filter(None, (document.path or document.url, *known)))
     return {
         "id": document.id,
         "name": document.title,

@@ -39,6 +39,7 @@ ACTIONS = (
     FinderResult("Action", "Crawl a website", "crawl"),
     FinderResult("Action", "New experiment", "evaluate?new=1"),
     FinderResult("Action", "New test set", "evaluate?view=datasets"),
+    FinderResult("Action", "Trends of a test set", "evaluate?view=trends"),
     FinderResult("Action", "Tune parameters", "evaluate?view=tune"),
     FinderResult("Action", "Train a ranker", "evaluate?view=learn"),
     FinderResult("Action", "Search archives", "graph?view=archive"),
@@ -46,6 +47,7 @@ ACTIONS = (
     FinderResult("Action", "Connect an agent", "connect"),
     FinderResult("Action", "Try a tool", "connect?view=tools"),
     FinderResult("Action", "View agent calls", "connect?view=calls"),
+    FinderResult("Action", "Set up models and API keys", "system?view=setup"),
     FinderResult("Action", "New index", "system"),
     FinderResult("Action", "Attach a table", "system"),
 )

@@ -25,6 +25,7 @@ class PageEntry:
     draw: Callable[[], None]  # draws it
     jobs: tuple[str, ...] = ()  # kinds of jobs that it shows itself, so that the tray omits them
     lists_files: bool = False  # true if the tray lists uploaded files on this page
+    has_scope: bool = True  # false if each test set on it has its own scope, so that there is no scope bar
 
 
 def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:

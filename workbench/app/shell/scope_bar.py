@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -52,6 +53,23 @@ def read_lasting_scope() -> Scope:
     return replace(read_scope(), names="prefer", ignored_names=())
 
 
+def make_scope_changes(measured: MeasuredScope) -> dict[str, list[str]]:
+    """Return the changes of the URL that choose a scope; an empty list removes a value.
+
+    Single documents and document types, which the bar does not offer, are left out.
+    """
+    scope = measured.scope
+    values = (
+        *(
+            [] if scope.kind == "all" else [scope.kind],
+            [scope.project],
+            [scope.folder and measured.title(scope.folder)],
+        ),
+        *(scope.tags, scope.sources or (), scope.languages, [scope.since], [scope.until]),
+    )
+    return {name: [str(one) for one in given if one] for name, given in zip(_SCOPE_PARAMETERS, values, strict=True)}
+
+
 def format_scope(wb: Workbench, scope: Scope) -> str:
     """Return a scope as text for Evaluate."""
     from evals.gateway import describe_scope
@@ -77,7 +95,7 @@ def read_index() -> str | None:
     return address.get("index") or None
 
 
-def show_scope_bar(wb: Workbench) -> None:
+def show_scope_bar(wb: Workbench, *, with_index: bool = True) -> None:
     """Show the scope and the index, each in a popover whose label is the current choice."""
     _drop_invalid_dates()
     projects = {project.id: project.title for project in wb.projects.list()}
@@ -92,7 +110,12 @@ def show_scope_bar(wb: Workbench) -> None:
             help="Documents to search",
         ):
             _show_scope_choices(wb, projects, sources, inside)
+        if not with_index:
+            return
         default = next((name for name, index in indexes.items() if index.is_default), "")
+        with suppress(NotFound):  # an index of a test set's own corpus is not listed
+            if (named := read_index()) and named not in indexes:
+                indexes[named] = wb.indexes.get(named)
         name = _format_value({name: name for name in indexes}, read_index() or default)
         with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Index to search"):
             _show_choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")

@@ -30,7 +30,7 @@ from mcp_app.guard import AccessPolicy, HostMiddleware, is_allowed
 from mcp_app.serving import make_web_app
 from workbench.app.state.shared import OPENING
 from workbench.errors import ConfigurationError
-from workbench.opening import open_configured, start_database
+from workbench.opening import end_soon, end_soon_on_signals, open_configured, start_database
 from workbench.runtime import exit_now
 from workbench.settings import load_settings
 from workbench.types import ShouldStop
@@ -324,6 +324,7 @@ def serve(
     except KeyboardInterrupt:
         return 0
     finally:
+        end_soon()
         ending.set()
         if not OPENING.close():
             exit_now()
@@ -355,6 +356,7 @@ def _make_application(
     async def life(app: st.App) -> AsyncGenerator[None]:
         """Open the workbench once the server is listening; importing in two threads would delay the first response."""
         del app
+        end_soon_on_signals()
         asyncio.get_running_loop().call_later(OPENING_DELAY_S, OPENING.start)
         async with lifespan():
             yield

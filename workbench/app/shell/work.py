@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -148,9 +148,11 @@ def choose_destination(
     is_old = source in sources
     chosen = second.selectbox(
         "Project", list(projects), list(projects).index(project if project in projects else ""), key=f"{key}_project",
-        format_func=make_label_function(projects), disabled=is_old,
+        format_func=make_label_function(projects), disabled=is_old, accept_new_options=True,
+        help="Select a project, or enter the name of a new one",
     )  # fmt: skip
-    folders = [folder.name for folder in wb.projects.folders(chosen)] if chosen and not is_old else []
+    is_known = bool(chosen) and chosen in projects and not is_old
+    folders = [folder.name for folder in wb.projects.folders(chosen)] if is_known else []
     folder = third.selectbox(
         "Folder", ["", *folders], key=f"{key}_folder", format_func=lambda name: name or "None", disabled=not folders
     )
@@ -163,12 +165,25 @@ def choose_destination(
     return Destination(source, chosen or None, folder if chosen and folder else None, tuple(tags))
 
 
+def create_project(wb: Workbench, target: Destination) -> Destination:
+    """Return the destination with the id of its project, which is created if it is a new name.
+
+    Raises:
+        InvalidInput: The name is not valid.
+    """
+    if not target.project or target.project in {project.id for project in wb.projects.list()}:
+        return target
+    named = next((one for one in wb.projects.list() if one.title == target.project), None)
+    return replace(target, project=(named or wb.projects.create(target.project)).id)
+
+
 # The tray of jobs
 
 COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job stays in the tray
 BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
 MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 LIST_HEIGHT_PX = 140  # pixels
+MAX_NOTES_SHOWN = 3  # notes of a job; its log has all
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
@@ -284,6 +299,8 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
         st.progress(work.job.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
         st.html(f'<p class="wb-kind">{escape(describe_unsupported(unread))}</p>')
+    for note in as_texts(work.job.result.get("notes"))[:MAX_NOTES_SHOWN]:
+        st.html(f'<p class="wb-kind">{escape(note)}</p>')
     if work.job.error:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
     if detailed and work.tally.total:

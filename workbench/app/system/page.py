@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from workbench.app.state.shared import OPENING
-from workbench.app.widgets.looks import escape_markdown
-from workbench.app.widgets.notices import run_change, show_confirmation, show_language_offer, show_notice
+from workbench.app.state.shared import OPENING, choose_in_url
+from workbench.app.system.setup import show_setup
+from workbench.app.widgets.looks import escape_markdown, make_label_function
+from workbench.app.widgets.notices import report_errors, run_change, show_confirmation, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text, parse_assignments, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
 from workbench.models.registry import MODELS, NAME_FORMS
+from workbench.services.indexes import PREVIEWED_CHUNKERS
 from workbench.storage.jobs import Job
 from workbench.types import Index, JsonValue, Parameter, as_integer, duration_text, progress_text
 
@@ -76,12 +78,45 @@ def ask_new_index(wb: Workbench) -> None:
         "Embedding model", list(dict.fromkeys(models)), accept_new_options=True, key="index_model",
         help=f"{'; '.join(f'{row.name}: {row.title}' for row in MODELS)}. Other forms: {', '.join(NAME_FORMS)}.",
     )  # fmt: skip
+    if st.toggle("Preview the passages of a document", key="index_preview"):
+        _show_preview(wb, chunker, options, model)
     documents = wb.documents.count()
     st.caption(f"{count_text(documents, 'document')} to split into passages. Existing embeddings are reused.")
     if cost := wb.indexes.describe_cost(name.strip(), model):
         st.caption(cost.replace("$", "\\$"))
     if st.button("Create and build", type="primary", key="index_create"):
         run_change(lambda: _create_index(wb, name.strip(), chunker, options, transformations, model))
+
+
+MAX_PASSAGES_PREVIEWED = 100  # of a document, by one chunker
+MAX_PREVIEWED = 500  # documents offered for a preview
+
+
+def _show_preview(wb: Workbench, chosen: str | None, options: Mapping[str, Any], model: str | None) -> None:
+    """Show the passages of a document by up to three chunkers, next to each other."""
+    titles = {document.id: document.title for document in wb.documents.list(limit=MAX_PREVIEWED)}
+    document_id = st.selectbox(
+        "Document", list(titles), format_func=make_label_function(titles), key="preview_document"
+    )
+    first = [chosen] if chosen in CHUNKERS else []
+    names = list(dict.fromkeys([*first, *PREVIEWED_CHUNKERS, *CHUNKERS]))
+    picked = st.multiselect("Chunkers", names, names[:3], max_selections=3, key=f"preview_chunkers_{chosen}")
+    if not document_id or not picked:
+        return
+    text = wb.documents.get(document_id).text or ""
+    for column, name in zip(st.columns(len(picked)), picked, strict=True):
+        with column, report_errors():
+            own = options if name == chosen else {}
+            cut = [
+                each.text or text[each.start : each.end]
+                for each in wb.indexes.preview(document_id, name, own, model=model)
+            ]
+            sizes = f", {min(map(len, cut)):,} to {max(map(len, cut)):,} characters" if cut else ""
+            st.markdown(f"**{name}** · {count_text(len(cut), 'passage')}{sizes}")
+            with st.container(height=320, key=f"preview_{name}"):
+                st.html("".join(f'<p class="wb-cut">{escape(passage)}</p>' for passage in cut[:MAX_PASSAGES_PREVIEWED]))
+                if len(cut) > MAX_PASSAGES_PREVIEWED:
+                    st.caption(f"The first {MAX_PASSAGES_PREVIEWED} of {len(cut):,}.")
 
 
 def _create_index(
@@ -358,11 +393,21 @@ CHECK_COLUMNS = (
 )
 
 
+VIEWS = {"status": "Status", "setup": "Set up"}
+
+
 def page() -> None:
-    """Show health first, then jobs, indexes and facts."""
+    """Show the status (health first, then jobs, indexes and facts), or the set-up of the models."""
     wb = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
+    if choose_in_url("View", VIEWS, "view", "system_view") == "setup":
+        show_setup(wb)
+    else:
+        _show_status(wb)
+
+
+def _show_status(wb: Workbench) -> None:
     replica = wb.health.replica()
     _show_health(wb, replica)
     work = wb.health.work()

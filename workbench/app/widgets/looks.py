@@ -44,6 +44,15 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+MAX_BADGE_CHARS = 80  # characters of a title in a badge
+
+
+def format_measured(test_set: str, over: str) -> str:
+    """Return a test set and its scope as badges in Markdown, the same on every page."""
+    badges = (f"Test set: {test_set}" if test_set else "", f"Scope: {over}")
+    return " ".join(f":gray-badge[{escape_markdown(text, MAX_BADGE_CHARS)}]" for text in badges if text)
+
+
 def make_file_name(title: str, otherwise: str) -> str:
     """Return a file name made from a title's words that is safe on any system; ``otherwise`` if there are none."""
     words = "".join(char if char.isalnum() else "-" for char in title)

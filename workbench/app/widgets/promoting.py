@@ -117,7 +117,11 @@ class PromotionPlace:
 
 @st.dialog("Promote")
 def open_promotion(
-    wb: Workbench, candidate: PromotionCandidate, places: Sequence[PromotionPlace], evidence: Sequence[str] = ()
+    wb: Workbench,
+    candidate: PromotionCandidate,
+    places: Sequence[PromotionPlace],
+    evidence: Sequence[str] = (),
+    measured: str = "",
 ) -> None:
     """Ask for the scope of a promotion.
 
@@ -126,11 +130,14 @@ def open_promotion(
         candidate: What is promoted.
         places: At least one scope; the first is preselected.
         evidence: HTML sentences to show.
+        measured: What it was measured on, as ``format_measured`` returns it; "" if it was not measured.
     """
     settings = [f"{name.replace('_', ' ')} {value}" for name, value in candidate.parameters.items()]
     settings += [f"index {candidate.index}"] if candidate.index else []
     title = f"{render_mark(candidate.strategy)} <b>{escape(strategy_title(candidate.strategy))}</b>"
     st.html(f"<p>{title} {escape(' · '.join(settings))}</p>" + "".join(f"<p>{line}</p>" for line in evidence))
+    if measured:
+        st.markdown(measured)
     chosen = places[st.radio("Apply to", range(len(places)), format_func=lambda at: escape_markdown(places[at].title))]
     if chosen.note:
         st.warning(escape_markdown(chosen.note))
@@ -300,7 +307,7 @@ def find_joint_evidence(wb: Workbench, candidate: PromotionCandidate, serving: L
             run = next((result for result in results if wanted.is_run(result.cell)), None)
             if run is not None:
                 metric = experiment.metrics[0]
-                ground = f"{metric_title(metric)} in {escape(experiment.title)}, corpus: {escape(experiment.over)}"
+                ground = f"{metric_title(metric)} in {escape(experiment.title)}, scope: {escape(experiment.over)}"
                 return f"{compare_with_live(results, metric, run.run_id, serving)} ({ground})"
     return (
         f"No experiment includes both it and {escape(strategy_title(serving.strategy))}, which is live. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -126,6 +127,7 @@ def parse_place(value: str) -> tuple[int, int] | None:
 
 
 _COMPONENT_KEY = "reader_sent"
+MAX_METADATA_CHARS = 120  # characters of a value that is shown
 
 
 def open_document(document_id: str, start: int | None = None, end: int | None = None) -> None:
@@ -156,6 +158,47 @@ def find_document(wb: Workbench) -> Document | None:
         return None
 
 
+def list_metadata(document: Document) -> dict[str, str]:
+    """Return the metadata of a document that people can read, such as its author, date and status, as text."""
+    shown: dict[str, str] = {}
+    for name, value in document.metadata.items():
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            shown[name] = ", ".join(map(str, value))
+        elif isinstance(value, str | int | float) and value != document.title:
+            shown[name] = str(value)
+    return {name: text for name, text in shown.items() if text}
+
+
+def find_in_text(text: str, wanted: str) -> list[Span]:
+    """Return the spans of a text that equal the wanted words, ignoring case and the kind of white space."""
+    words = [re.escape(word) for word in wanted.split()]
+    return [match.span() for match in re.finditer(r"\s+".join(words), text, re.IGNORECASE)] if words else []
+
+
+def _show_find(document: Document) -> None:
+    """Show a search inside the document; the match is the found span in the URL."""
+    key = f"find_in_{document.id}"
+
+    def go(step: int) -> None:
+        found = find_in_text(document.text or "", st.session_state.get(key) or "")
+        at = parse_place(address.get("at"))
+        place = (found.index(at) + step) % len(found) if at in found else 0
+        if found:
+            address.put(at=f"{found[place][0]}-{found[place][1]}", part=None)
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="find_in_document"):
+        wanted = st.text_input(
+            "Find in this document", key=key, placeholder="Find in this document", label_visibility="collapsed",
+            on_change=go, args=(0,), width=260,
+        )  # fmt: skip
+        if not wanted:
+            return
+        found, at = find_in_text(document.text or "", wanted), parse_place(address.get("at"))
+        st.caption(f"{found.index(at) + 1 if at in found else 0} of {len(found):,}" if found else "No match")
+        st.button("Previous match", type="tertiary", on_click=go, args=(-1,), disabled=len(found) < 2)
+        st.button("Next match", type="tertiary", on_click=go, args=(1,), disabled=len(found) < 2)
+
+
 def close_document() -> None:
     """Remove the document from the URL."""
     address.put(doc=None, at=None, form=None, part=None)
@@ -173,7 +216,16 @@ def show_document(wb: Workbench, document: Document, index: str | None) -> None:
         scan_note(document.metadata),
         left_out_note(document.metadata),
     ]
-    st.html(f'<p class="wb-kind" style="margin:0">{escape(" · ".join(fact for fact in facts if fact))}</p>')
+    known = " · ".join(f"{name}: {text[:MAX_METADATA_CHARS]}" for name, text in list_metadata(document).items())
+    st.html(
+        "".join(
+            f'<p class="wb-kind" style="margin:0">{escape(line)}</p>'
+            for line in (" · ".join(fact for fact in facts if fact), known)
+            if line
+        )
+    )
+    if document.text:
+        _show_find(document)
     part = address.get("part")
     data = build_reader_data(
         document,

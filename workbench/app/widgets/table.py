@@ -19,8 +19,7 @@ class Column:
         label: Heading.
         kind: Format of its cells: "shown" {"text", "order"}; "state" {"state", "text"}; "tags" a list; "strategy"
             {"text", "hue", "shape"}; "score" {"value", "low", "high", "ends"}, a mean with its interval on the scale
-            ``ends``; "trend" {"values", "at", "text"}, values over time with position ``at`` marked. The last three
-            may be None.
+            ``ends``; "action" the label of a button. The last three may be None.
         align: Alignment of its cells.
         whole: True if the filter matches only whole words, as it does in numbers and dates.
         narrow: True if it is only as wide as its text.
@@ -28,7 +27,7 @@ class Column:
 
     name: str
     label: str
-    kind: Literal["text", "number", "shown", "tags", "state", "strategy", "score", "trend"] = "text"
+    kind: Literal["text", "number", "shown", "tags", "state", "strategy", "score", "action"] = "text"
     align: Literal["left", "right"] = "left"
     whole: bool = False
     narrow: bool = False
@@ -36,10 +35,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """The ids of the selected rows, and of the row just opened."""
+    """The ids of the selected rows, of the row just opened, and of the row whose button was just pressed."""
 
     selected: tuple[str, ...]
     opened: str | None
+    acted: str | None = None
 
 
 def show_table(
@@ -85,9 +85,12 @@ def show_table(
         "stacks": stacks,
     }
     result = mount("widgets/table", key, data, "selected", "open", default={"selected": []})
-    ids = {row["id"] for row in rows}
+    ids = {str(row["id"]) for row in rows}
     selected = tuple(item for item in (result.selected or ()) if item in ids)
-    return TableChoice(selected, result.open if result.open in ids else None)
+    pressed: dict[str, str] = {
+        f"{column.name}: {key}": key for column in columns if column.kind == "action" for key in ids
+    }
+    return TableChoice(selected, result.open if result.open in ids else None, pressed.get(str(result.open)))
 
 
 def make_time_cell(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:

@@ -8,10 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, cast
 
-from lxml import html
+from lxml import (
+    etree,  # pyright: ignore[reportAttributeAccessIssue]
+    html,
+)
 
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell
@@ -27,20 +30,30 @@ CODE_LABELS = ("button", "summary")  # in a code block: "Copy", "12 collapsed li
 LINE_TAGS = frozenset(("div", "li", "p", "tr"))
 CODE_LINE_CLASS = re.compile(r"(?:^|[\s_-])lines?(?:$|[\s_])|token-line|code-line|ec-line", re.IGNORECASE)
 NUMBER_CLASS = re.compile(
-    r"(?:^|\s|-)(?:gutter|line-?nos?|linenodiv|line-?numbers?|line-?num|nums|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
-    re.IGNORECASE,
-)
+    r"(?:^|\s|-)(?:gutter|line-?n(?:o|r|um|umber)s?|linenodiv|tag-listingline|nums|ln|lnt|blob-num|gl)(?:$|\s|-)"
+)  # of ``_element_names``
 LINE_NUMBERS = re.compile(r"[\s\d.:|]*")
-# Elements whose children are the lines of a code block: Doxygen, CodeMirror, Monaco, and lists with line numbers
-LINES_CLASS = re.compile(r"(?:^|\s)(?:fragment|cm-content|CodeMirror-code|view-lines|linenums)(?:$|\s)")
+# Elements whose children are the lines of a code block: Doxygen, editors, LaTeXML, and lists with line numbers
+LINES_CLASS = re.compile(
+    r"(?:^|\s)(?:fragment|cm-content|CodeMirror-code|view-lines|ace_text-layer|linenums|ltx_listing|enlighter)(?:$|\s)"
+)
 MARK = "\ue0f0"  # private character around a number that may be the number of its line
 MARKED_LINE = re.compile(rf"{MARK}\s*(\d+)\s*{MARK}")
-CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code)(?:$|\s|-)", re.IGNORECASE)
+CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code|geshi)(?:$|\s|-)", re.IGNORECASE)
+CODE_BLOCK_CLASS = re.compile(r"(?:^|\s)(?:code-?block|source-?code)(?:$|\s)", re.IGNORECASE)
+# Names of the element around numbered lines, or of one around it
+CODE_NAME = re.compile(r"(?<![a-z])(?:code|source|src|file|blob|listing|highlight|syntax[a-z]*)(?![a-z])")
+CODE_NOTES = frozenset(("terminal window", "copy", "copied", "copied!", "copy code", "copy to clipboard", "run"))
+MAX_NOTE_CHARS = 40  # of the text next to a code block in which notes are looked for
+NOTE_TAGS = frozenset(("a", "div", "figcaption", "small", "span"))
 PREFORMATTED_STYLE = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
+WRAPPED_STYLE = re.compile(r"white-space\s*:\s*(?:pre-wrap|break-spaces)", re.IGNORECASE)
 BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 MONOSPACE_STYLE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
 INVISIBLE_CHARACTERS = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
-LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|mw-highlight-lang-|highlight-source-|highlight-)([\w+#.-]+)")
+LANGUAGE_CLASS = re.compile(
+    r"(?:^|\s)(?:language-|lang-|mw-highlight-lang-|highlight-source-|highlight-|brush:\s*|src-)([\w+#.-]+)"
+)
 HEXO_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|highlight\s+)([\w+#.-]+)")  # <figure class="highlight python">
 BACKTICKS = re.compile(r"`+")
 
@@ -49,18 +62,22 @@ def normalise_code(root: HtmlElement) -> None:
     """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
     for block in [each for each in root.iter("div", "span", "code", "xmp", "listing") if _is_preformatted(each)]:
         block.tag = "pre"
-    for lines in [each for each in root.iter("div", "ol") if _has_code_lines(each)]:
-        for line in lines.iter("pre"):
-            line.tag = "div"
-        lines.tag = "pre"
+    for lines in [each for each in root.iter("div", "ol", "ul", "main", "section") if _has_code_lines(each)]:
+        _join_lines(lines)
     for table in list(root.iter("table")):
         _unwrap_code_table(table)
     for numbers in [each for each in root.iter("div", "td") if _is_number(each) and _is_next_to_code(each)]:
         numbers.drop_tree()
     for block in [block for block in root.iter("pre", "code") if block.find(".//pre") is not None]:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
+    before = None
     for block in list(root.iter("pre")):
         _set_code(block, _strip_line_numbers(block))
+        _drop_notes(block)
+        if before is not None and _is_copy(before, block):
+            block.drop_tree()
+        else:
+            before = block
     for code in root.iter("code", "kbd", "samp"):
         for mark in list(code.iter("wbr")):
             mark.drop_tag()
@@ -71,9 +88,11 @@ def normalise_code(root: HtmlElement) -> None:
 
 
 def _is_preformatted(element: HtmlElement) -> bool:
-    style = element.get("style", "")
+    style, names = element.get("style", ""), element.get("class", "")
     if element.tag in ("xmp", "listing"):
         return True
+    if CODE_BLOCK_CLASS.search(names) and all(child.tag in INLINE_TAGS for child in element.iterdescendants()):
+        return "\n" in element.text_content().strip()
     if element.tag == "code":
         is_block = (
             element.find(".//br") is not None
@@ -81,14 +100,87 @@ def _is_preformatted(element: HtmlElement) -> bool:
             or BLOCK_STYLE.search(style) is not None
         )
         return is_block and not any(True for _ in element.iterancestors("pre"))
-    return bool(style) and bool(PREFORMATTED_STYLE.search(style) and MONOSPACE_STYLE.search(style))
+    is_preformatted = PREFORMATTED_STYLE.search(style) or WRAPPED_STYLE.search(style)
+    return is_preformatted is not None and MONOSPACE_STYLE.search(style) is not None
 
 
 def _has_code_lines(element: HtmlElement) -> bool:
     """Return whether the children of an element outside any <pre> are lines of code."""
-    if not LINES_CLASS.search(element.get("class", "")) or any(True for _ in element.iterancestors("pre")):
+    if any(True for _ in element.iterancestors("pre")):
         return False
-    return element.get("class") != "fragment" or element.find(".//div[@class='line']") is not None
+    if LINES_CLASS.search(element.get("class", "")):
+        return element.get("class") != "fragment" or element.find(".//div[@class='line']") is not None
+    lines = [child for child in element if isinstance(child.tag, str)]
+    if len(lines) < 2 or not all(line.tag in LINE_TAGS for line in lines):
+        return False
+    first = _read_line_number(lines[0])
+    if first is not None and _is_in_code(element):
+        return [_read_line_number(line) for line in lines] == list(range(first, first + len(lines)))
+    return all(_is_code_only(line) for line in lines) and (
+        any(CODE_CLASS.search(each.get("class", "")) for each in (element, element.getparent()) if each is not None)
+        or any(line.text_content()[:1].isspace() for line in lines)
+    )
+
+
+def _join_lines(lines: HtmlElement) -> None:
+    """Turn an element whose children are lines of code into one code block."""
+    for line in lines.iterdescendants("div", "li", "p", "pre"):
+        line.tag = "div"
+        line.tail = (line.tail or "").strip() or None
+        if len(line) and _is_line(line[0]):
+            line.text = (line.text or "").strip() or None
+    lines.tag = "pre"
+
+
+def _is_code_only(line: HtmlElement) -> bool:
+    """Return whether an element consists of nothing but code, if anything."""
+    return not (line.text or "").strip() and all(
+        child.tag in ("code", "pre") and not (child.tail or "").strip() for child in line
+    )
+
+
+def _read_line_number(line: HtmlElement) -> int | None:
+    """Return the number at the start of a line, if it is marked as line number or is a link to its own line."""
+    part = next((part for part in line.iter() if isinstance(part.tag, str) and (part.text or "").strip()), line)
+    text = (part.text or "").strip()
+    if part is line or not (text.isascii() and text.isdecimal()):
+        return None
+    around = [part, *takewhile(lambda outer: outer is not line, part.iterancestors()), line]
+    names = {outer.get(name) for outer in around for name in ("id", "name")}
+    is_marked = part.get("href", "#")[1:] in names or any(_has_number_name(outer) for outer in around)
+    return int(text) if is_marked else None
+
+
+def _is_in_code(element: HtmlElement) -> bool:
+    """Return whether an element, or one of the three around it, has a name that code has."""
+    around = [element, *islice(element.iterancestors(), 3)]
+    return any(CODE_NAME.search(_element_names(each)) for each in around)
+
+
+def _is_copy(before: HtmlElement, block: HtmlElement) -> bool:
+    """Return whether a code block repeats the one directly before it, such as a plain text for copying."""
+    texts = ["".join("".join(each.itertext()).split()) for each in (before, block)]
+    if not texts[0] or texts[0] != texts[1]:
+        return False
+    between = block.xpath("preceding::text()")[len(before.xpath("preceding::text()")) :]
+    return "".join("".join(between).split()) == texts[0]
+
+
+def _drop_notes(block: HtmlElement) -> None:
+    """Drop "Copy", the name of the language, and words for screen readers next to a code block."""
+    names = {*CODE_NOTES, _read_language(block)} - {""}
+    level = block
+    for _ in range(3):
+        for note in [*islice(level.itersiblings(preceding=True), 2), *islice(level.itersiblings(), 2)]:
+            if not isinstance(note.tag, str) or _text_length(note) > MAX_NOTE_CHARS:
+                continue
+            for part in [each for each in note.iter() if each.tag in NOTE_TAGS]:
+                is_note = _element_text(part).lower() in names or SCREEN_READER_NAME.search(_element_names(part))
+                if is_note and part.getparent() is not None:
+                    part.drop_tree()
+        level = level.getparent()
+        if level is None or level.tag not in ("div", "figure") or len(list(islice(level.iter("pre"), 2))) > 1:
+            return
 
 
 def _unwrap_code_table(table: HtmlElement) -> None:
@@ -96,7 +188,7 @@ def _unwrap_code_table(table: HtmlElement) -> None:
     if table.getparent() is None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
-    rows = [row for row in rows if row]
+    rows = [row for row in rows if row and not _is_number_head(row)]
     # rows above the code that name the file
     names = list(takewhile(lambda row: len(row) == 1 and row[0].tag == "th" and row[0].find(".//pre") is None, rows))
     rows = rows[len(names) :]
@@ -116,6 +208,13 @@ def _unwrap_code_table(table: HtmlElement) -> None:
     if language:
         table.set("class", f"language-{language}")
     _set_code(table, text)
+
+
+def _is_number_head(row: list[HtmlElement]) -> bool:
+    """Return whether a row only names the columns of line numbers and code."""
+    return (
+        len(row) > 1 and all(cell.tag == "th" for cell in row) and _has_number_name(row[0]) and not _is_number(row[0])
+    )
 
 
 def _is_lone_code(rows: list[list[HtmlElement]]) -> bool:
@@ -142,15 +241,13 @@ def _is_numbered(cells: list[HtmlElement]) -> bool:
     numbers, code = cells[:-1], cells[-1]
     if not numbers or not all(LINE_NUMBERS.fullmatch("".join(cell.itertext())) for cell in numbers):
         return False
-    marked = any(
-        NUMBER_CLASS.search(part.get("class", "")) or "data-line-number" in part.attrib
-        for cell in numbers
-        for part in cell.iter()
-        if isinstance(part.tag, str)
+    marked = _read_line_number(code.getparent()) is not None or any(
+        _has_number_name(part) for cell in numbers for part in cell.iter() if isinstance(part.tag, str)
     )
     has_code = code.find(".//pre") is not None or code.find(".//code") is not None
     has_code = has_code or any(True for _ in code.iterancestors("pre", "code"))
-    return (marked and (has_code or bool(CODE_CLASS.search(code.get("class", ""))))) or (
+    table = next(code.iterancestors("table"), code)
+    return (marked and (has_code or bool(CODE_CLASS.search(code.get("class", ""))) or _is_in_code(table))) or (
         has_code and numbers[0].find(".//pre") is not None
     )
 
@@ -179,7 +276,7 @@ class _CodeText:
         return len(self.pieces)
 
     def end(self, start: int) -> None:
-        self._is_pending = len(self.pieces) == start or not self.pieces[-1].endswith("\n")
+        self._is_pending |= len(self.pieces) == start or not self.pieces[-1].endswith("\n")
 
 
 def _code_text(block: HtmlElement) -> str:
@@ -189,7 +286,8 @@ def _code_text(block: HtmlElement) -> str:
     while stack:
         element, start = stack.pop()
         is_line = element is not block and _is_line(element)
-        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag in CODE_LABELS):
+        is_label = element.tag in CODE_LABELS or (element.tag == "a" and "download" in element.attrib)
+        if start is None and isinstance(element.tag, str) and not (_is_number(element) or is_label):
             stack.append((element, lines.start() if is_line else 0))
             lines.add("\n" if element.tag == "br" else element.text)
             stack.extend((child, None) for child in reversed(element))
@@ -206,10 +304,15 @@ def _strip_line_numbers(block: HtmlElement) -> str:
     if _is_number(block):
         return ""
     for part in block.iter("a", "span", "small", "td"):
-        if not len(part) and not part.get("class") and (part.text or "").strip().isdecimal():
+        is_plain = not part.get("class") or (part.tag == "a" and part.get("href", "").startswith("#"))
+        if not len(part) and is_plain and (part.text or "").strip().isdecimal():
             part.text = f"{MARK}{part.text}{MARK}"
     text = _code_text(block)
     lines = text.strip("\n").split("\n")
+    if any(_is_number(part) for part in block.iter() if isinstance(part.tag, str)) and all(
+        line.startswith(" ") or not line for line in lines
+    ):
+        text = "\n".join(line[1:] for line in lines)  # the blank after each number
     numbers = [int(match.group(1)) for line in lines if (match := MARKED_LINE.match(line))]
     rest = [MARKED_LINE.sub("", line, count=1) for line in lines]
     if len(numbers) == len(lines) > 1 and numbers == list(range(numbers[0], numbers[0] + len(lines))) and any(rest):
@@ -230,8 +333,11 @@ def _is_line(element: HtmlElement) -> bool:
 
 def _is_number(element: HtmlElement) -> bool:
     """Return whether an element contains only line numbers."""
-    is_marked = NUMBER_CLASS.search(element.get("class", "")) or "data-line-number" in element.attrib
-    return bool(is_marked) and LINE_NUMBERS.fullmatch("".join(element.itertext())) is not None
+    return _has_number_name(element) and LINE_NUMBERS.fullmatch("".join(element.itertext())) is not None
+
+
+def _has_number_name(element: HtmlElement) -> bool:
+    return "data-line-number" in element.attrib or NUMBER_CLASS.search(_element_names(element)) is not None
 
 
 def _read_language(block: HtmlElement) -> str:
@@ -295,7 +401,8 @@ SELF_CLOSED_TAG = re.compile(  # in HTML, these would contain the rest of the pa
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])"
-    r"|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0",
+    r"|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0|clip-path\s*:\s*inset\((?:50|100)%"
+    r"|(?<![-\w])(?:left|top)\s*:\s*-\d{4,}",
     re.IGNORECASE,
 )
 ZERO_SIZE = re.compile(r"(?<![-\w])(?:max-)?(?:height|width)\s*:\s*0(?![.\d])", re.IGNORECASE)
@@ -315,13 +422,14 @@ ANIMATION_STYLE = re.compile(r"transform|transition|animation|will-change", re.I
 # Names of parts that a click reveals: tabs, accordions, FAQs, steps.
 PANEL_NAME = re.compile(
     r"(?<![a-z])(?:tabs?|panes?|panels?|tab(?:pane|panel|content|item)s?|accordion\w*|collaps\w*|faqs?|answers?|expand\w*"
-    r"|toggl\w*|details?|spoilers?|reveal\w*|steps?|slides?|carousel\w*|disclosure)(?![a-z])"
+    r"|toggl\w*|details?|spoilers?|reveal\w*|steps?|slides?|carousel\w*|disclosure|more)(?![a-z])"
 )
 # Names of parts that are not content even if a click reveals them.
 ASIDE_NAME = re.compile(
     r"(?<![a-z])(?:sidebar\w*|toc|nav\w*|menus?|related|recommend\w*|shar(?:e|ing)|social|promo\w*|ads?|advert\w*|sponsor\w*"
     r"|cookies?|newsletter|breadcrumbs?|subscribe|popup|tooltip|toast|search|spinner|sr-only|visually-hidden)(?![a-z])"
 )
+SCREEN_READER_NAME = re.compile(r"(?<![a-z])(?:sr-only|visually-hidden|screen-reader-text)(?![a-z])")
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])")
 IDENTIFIER = re.compile(r"[A-Za-z_][\w-]*")
 SCRIPT_SELECTOR = re.compile(  # selectors in scripts
@@ -337,6 +445,7 @@ QUESTION_NAME = re.compile(r"(?<![a-z])(?:accordion|collaps|faq|question|expand|
 CLICKED_XPATH = "self::button | self::summary | .//button | " + " | ".join(
     f"descendant-or-self::*[{test}]" for test in ("@onclick", "@aria-expanded", "@role='button'")
 )
+TABS_XPATH = ".//input[@type='radio'] | .//*[@role='tab']"
 MAX_SCRIPT_CHARS = 200_000  # characters of a page's scripts searched for names
 MAX_SELECT_OPTIONS = 20  # options of a select kept as text; longer lists (countries) are dropped
 MIN_ALT_WORDS = 4  # of an alt text that is kept; shorter ones name logos and icons
@@ -427,7 +536,10 @@ def parse_page(source: str) -> HtmlElement | None:
     source = XML_DECLARATION.sub("", source).replace("\0", "")
     if not source.strip():
         return None
-    root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+    try:
+        root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+    except etree.ParserError:  # nothing but comments, for example
+        return None
     for element in list(root.iter(*UNKNOWN_VOID_TAGS)):
         element.addprevious(element.makeelement(element.tag, dict(element.attrib)))
         element.drop_tag()  # what the parser put inside it comes after it
@@ -437,8 +549,6 @@ def parse_page(source: str) -> HtmlElement | None:
 
 def _move_out_of_head(root: HtmlElement) -> None:
     """Move body elements out of the head; the parser puts <main> there if the page has no <body> tag."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     head = root.find("head")
     strays = (
         [] if head is None else [child for child in head if child.tag not in HEAD_TAGS and isinstance(child.tag, str)]
@@ -640,7 +750,8 @@ def _open_formula(element: HtmlElement) -> None:
         if "tex" in note.get("encoding", "") and _element_text(note):
             _replace_element(element, "span", f"${_element_text(note)}$")
             return
-    _replace_element(element, "span", formula_text(element))
+    written = (element.get("alttext") or "").strip()
+    _replace_element(element, "span", f"${written}$" if written else formula_text(element))
 
 
 MATH_BRACES = {"msup": "^", "msub": "_", "mover": "^", "munder": "_"}
@@ -705,9 +816,12 @@ def _write_scripts(root: HtmlElement) -> None:
     for reading in readings:
         if reading.getparent() is not None:
             reading.drop_tree()
-    for element in list(root.iter("sup", "sub", "span")):
+    for element in list(root.iter("sup", "sub", "span", "a")):
+        is_mark = NOTE_ROLE.search(f"{element.get('epub:type', '')} {element.get('role', '')}") is not None
+        if is_mark and element.tag == "a" and element.find(".//sup") is None:
+            _replace_element(element, "span", f"[{_element_text(element).strip('[]() ')}]")
         is_raised = element.tag == "sup" or RAISED_STYLE.search(element.get("style", "")) is not None
-        if (element.tag == "span" and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
+        if (element.tag in ("span", "a") and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
             continue
         before, text = _text_ahead(element), _element_text(element)
         has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
@@ -742,6 +856,7 @@ CONTENT_OPENERS = {
 }  # fmt: skip
 
 
+NOTE_ROLE = re.compile(r"(?:^|\s)(?:doc-)?noteref(?:\s|$)")
 RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
 INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))
 
@@ -794,6 +909,8 @@ def _count_unread(element: HtmlElement) -> None:
     tag = element.tag
     if tag in MEDIA_TAGS:
         leave_out("embedded media and drawings")
+    elif tag == "noscript":
+        leave_out("parts for browsers without scripts", bool(_element_text(element)))
     elif tag in ("input", "select", "textarea"):
         leave_out("form fields", element.get("type", "text").lower() not in ("hidden", "submit", "button", "reset"))
     elif isinstance(tag, str) and tag not in UNREAD_TAGS and _element_text(element):
@@ -813,11 +930,8 @@ def _is_unread(element: HtmlElement, styles: PageStyles, *, is_file: bool, is_pa
         return False
     if is_part:
         return element.get("aria-hidden") != "true" and _is_hidden(element, styles)
-    if is_file:
-        return _is_file_boilerplate(element) or (
-            _is_hidden(element, styles) and not _can_be_revealed(element, styles) and not _is_answer(element)
-        )
-    return _is_boilerplate(element) or (_is_hidden(element, styles) and not _can_be_revealed(element, styles))
+    is_boilerplate = _is_file_boilerplate(element) if is_file else _is_boilerplate(element)
+    return is_boilerplate or (_is_hidden(element, styles) and not _can_be_revealed(element, styles))
 
 
 def _is_file_boilerplate(element: HtmlElement) -> bool:
@@ -900,11 +1014,13 @@ def _can_be_revealed(element: HtmlElement, styles: PageStyles) -> bool:
         or attributes.get("hidden") == "until-found"
         or PANEL_NAME.search(f"{names} {own_tag}") is not None
         or bool(fades and (styles.has_scripts or names.strip() or ANIMATION_STYLE.search(style)))
+        or bool(fades and any(name.startswith("data-") for name in attributes))
         or any(BINDING.match(name) for name in attributes)
         or attributes.get("id", "") in styles.named
         or any(name in styles.named for name in attributes.get("class", "").split())
         or _has_name(element, styles.opened)
         or _follows_switch(element)
+        or _is_answer(element)
     )
 
 
@@ -915,13 +1031,15 @@ def _follows_switch(element: HtmlElement) -> bool:
         clicked = before.xpath(CLICKED_XPATH)
         if clicked and _text_length(before) and not COPY_BUTTON.search(_element_names(clicked[0])):
             return True
+    around = element.getparent()
+    tabs = None if around is None else around.getprevious()
+    if tabs is not None and isinstance(tabs.tag, str) and tabs.xpath(TABS_XPATH):
+        return True
     return after is not None and after.tag == "button" and not COPY_BUTTON.search(_element_names(after))
 
 
 def _is_answer(element: HtmlElement) -> bool:
-    """Return whether a hidden part of a file follows its question, or is in a part that a click reveals."""
-    if ASIDE_NAME.search(_element_names(element)):
-        return False
+    """Return whether a hidden part follows its question, or is in a part that a click reveals."""
     before = next((each for each in element.itersiblings(preceding=True) if isinstance(each.tag, str)), None)
     is_asked = before is not None and (before.tag in QUESTION_TAGS or _element_text(before).endswith(("?", "？")))
     around = [

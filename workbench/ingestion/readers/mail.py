@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import quopri
 import re
+from base64 import b64decode
 from collections.abc import Iterator
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
-from quopri import decodestring
+from itertools import groupby
 from typing import cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import convert_fragment, find_charset
-from workbench.ingestion.text import decode_text, leave_out
+from workbench.ingestion.text import decode_text, leave_out, open_reading
 
 SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
 BODY_KINDS = ("plain", "html")  # the first that a message has is read
 MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
+# A word of a header in another charset (RFC 2047), and the white space before the next one
+ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:\s+(?==\?[^?\s]+\?[BbQq]\?))?")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+class LenientPolicy(EmailPolicy):
+    """The standard library's rules, except that a header on which its parser fails counts as empty."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """Return the parsed header."""
+        try:
+            return super().header_fetch_parse(name, value)
+        except Exception:  # noqa: BLE001 - it raises IndexError, AttributeError, ValueError and others
+            return super().header_fetch_parse(name, "")
 
 
 def read_mail(data: bytes, name: str) -> Draft:
@@ -27,8 +43,8 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = message_from_bytes(data.lstrip(), policy=policy.default)
-    if not any(message.get(header) for header in ("From", "To", "Date", "Subject")):
+    message = _parse_message(data.lstrip())
+    if not any(_read_header(message, header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
     text = "\n\n".join(_read_message(message, name))
@@ -45,9 +61,13 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     if not MAILBOX_LINE.match(data):
         raise UnreadableDocument(f"'{name}' is not a mailbox in mbox format: its first line is not 'From ... TIME'.")
     texts = (QUOTED_LINE.sub(rb"\1", text) for text in MAILBOX_LINE.split(data) if text.strip())
-    messages = [message_from_bytes(text, policy=policy.default) for text in texts]
+    messages = [_parse_message(text) for text in texts]
     parts = [part for message in messages for part in _read_message(message, name)]
     return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
+
+
+def _parse_message(data: bytes) -> EmailMessage:
+    return cast("EmailMessage", message_from_bytes(data, policy=LenientPolicy()))
 
 
 def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
@@ -80,16 +100,37 @@ def _read_body(part: MIMEPart, name: str) -> str:
 
 
 def _read_header(message: EmailMessage, header: str) -> str:
+    """Return a header as one line. Its charsets mean what they mean in browsers, unlike in the standard library."""
+    raw = next((value for name, value in message.raw_items() if name.lower() == header.lower()), "")
+    pieces: list[tuple[str, bytes]] = []  # charset, bytes; a character may be split over two encoded words
+    end = 0
+    for match in ENCODED_WORD.finditer(raw):
+        charset, encoding, text = match.groups()
+        pieces.append(("", raw[end : match.start()].encode("utf-8", "surrogateescape")))
+        data = text.encode("ascii", "ignore")
+        try:
+            data = b64decode(data + b"==") if encoding in "Bb" else quopri.decodestring(data, header=True)
+        except ValueError:  # damaged base64 is shown as it is
+            charset, data = "", match.group().encode("utf-8", "surrogateescape")
+        pieces.append((charset.lower(), data))
+        end = match.end()
+    pieces.append(("", raw[end:].encode("utf-8", "surrogateescape")))
+    groups = groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0])
+    return " ".join("".join(_decode_header(charset, b"".join(d for _, d in some)) for charset, some in groups).split())
+
+
+def _decode_header(charset: str, data: bytes) -> str:
     try:
-        return " ".join(str(message.get(header, "")).split())
-    except (ValueError, IndexError, AttributeError):  # the standard library's parser fails on some malformed headers
+        with open_reading():  # the notes of the file are about its body
+            return decode_text(data, "a header", charset)
+    except UnreadableDocument:
         return ""
 
 
 def _read_date(message: EmailMessage) -> str:
     try:
         return parsedate_to_datetime(_read_header(message, "Date")).date().isoformat()
-    except ValueError:
+    except (ValueError, OverflowError):
         return ""
 
 
@@ -161,7 +202,7 @@ def _read_value(line: re.Match[str]) -> str:
     parameters = dict(part.split("=", 1) for part in line["parameters"].upper().split(";") if "=" in part)
     value = line["value"].strip()
     if "QUOTED-PRINTABLE" in line["parameters"].upper():
-        value = decode_text(decodestring(value.encode()), "", parameters.get("CHARSET"))
+        value = decode_text(quopri.decodestring(value.encode()), "", parameters.get("CHARSET"))
     time = UTC_OR_DAY.fullmatch(value)
     if time is not None:
         clock = f" {time[4]}:{time[5]}{' UTC' if time[6] else ''}" if time[4] else ""

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from yaml import Node, SafeLoader
 
 TITLE_KEYS = ("title", "name")
+JSON_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)  # keeps figures as written: 1.50
 
 
 def read_json(data: bytes, name: str) -> Draft:
     """Return a JSON value as "path: value" lines. A file with one value per line is read as JSON Lines."""
     text = decode_text(data, name)
     try:
-        value = json.loads(text)
+        value = JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return _records(text, name)
@@ -53,7 +54,7 @@ def _records(text: str, name: str) -> Draft:
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         try:
             if line.strip():
-                values.append(json.loads(line))
+                values.append(JSON_DECODER.decode(line))
         except (json.JSONDecodeError, RecursionError) as error:
             broken.append((number, error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"))
             values.append(line)
@@ -70,13 +71,13 @@ def _records(text: str, name: str) -> Draft:
 
 def _parse_concatenated(text: str) -> list[JsonValue] | None:
     """Return the concatenated JSON values of a text; None if it contains anything else."""
-    decoder, values, place = json.JSONDecoder(), list[JsonValue](), 0
+    values, place = list[JsonValue](), 0
     while place < len(text):
         if text[place].isspace():
             place += 1
             continue
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, place = JSON_DECODER.raw_decode(text, place)
         except (json.JSONDecodeError, RecursionError):
             return None
         values.append(value)

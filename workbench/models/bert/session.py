@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +17,7 @@ import numpy as np
 
 from workbench.errors import ModelError
 from workbench.models.bert.graph import Precision
+from workbench.runtime import replace_file
 from workbench.types import Value
 
 if TYPE_CHECKING:
@@ -66,18 +65,9 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         ModelError: The folder is not writable.
     """
-    temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.stem}-", delete=False) as file:
-            temporary = file.name
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        replace_file(path, data)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise ModelError(
             f"Failed to write the model to {path.parent} ({error.strerror}); free up space there or set WORKBENCH_HOME."
         ) from error

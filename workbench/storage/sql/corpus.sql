@@ -100,9 +100,9 @@ UPDATE crawl_jobs SET source_id = NULL WHERE source_id = %(id)s
 DELETE FROM sources WHERE id = %(id)s
 
 -- source_ids_in_scope: the ids of the sources a scope names; NULL parameters are ignored, tags match regardless of case,
--- and sources of the types in "apart" count only if they are named
+-- sources of the types in "apart" count only if they are named, and those of other indexes only if nothing is named
 SELECT s.id, s.scope, s.project_id, s.folder_id, s.tags FROM sources s
-WHERE s.source_type <> 'dataset'
+WHERE (s.source_type <> 'dataset' OR %(datasets)s)
   AND (%(kind)s::text <> 'global' OR s.scope = 'global')
   AND (%(kind)s::text <> 'project' OR s.project_id = %(project_id)s)
   AND (%(project_id)s::text IS NULL OR s.scope = 'global' OR s.project_id = %(project_id)s)
@@ -186,13 +186,19 @@ FROM documents d WHERE d.id = %(id)s
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
 
+-- documents_elsewhere: those of some documents whose content is in another source too, with its title
+SELECT DISTINCT ON (a.key, a.id) coalesce(a.path, a.title) AS name, s.title AS source_title
+FROM documents a JOIN documents d ON d.content_hash = a.content_hash AND d.source_id <> a.source_id
+    JOIN sources s ON s.id = d.source_id
+WHERE a.id = ANY(%(ids)s) AND s.source_type <> ALL(%(apart)s) ORDER BY a.key, a.id, s.created_at
+
 -- document_by_url: the documents that came from an address, newest first
 SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
 -- document_update: fields that do not touch the passages; NULL leaves a field unchanged
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
-    metadata = metadata || coalesce(%(metadata)s::jsonb, '{{}}'), updated_at = now() WHERE id = %(id)s
+    metadata = jsonb_strip_nulls(metadata || coalesce(%(metadata)s::jsonb, '{{}}')), updated_at = now() WHERE id = %(id)s
 
 -- document_delete: with its passages in every index, by cascade
 DELETE FROM documents WHERE id = ANY(%(ids)s)
@@ -233,8 +239,8 @@ ORDER BY d.created_at, d.key
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
 
--- documents_undated: the number of documents of a scope without a date; NULL parameters are ignored
-SELECT count(*) AS n FROM documents d
+-- documents_undated: the number of an index's documents in a scope without a date; NULL parameters are ignored
+SELECT count(*) AS n FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
     WHERE d.document_date IS NULL
       AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
       AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))

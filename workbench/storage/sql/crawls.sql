@@ -61,6 +61,10 @@ UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, outcome = '
 FROM crawl_jobs c, documents d WHERE c.job_id = p.job_id AND d.source_id = c.source_id AND d.key = p.document_key
   AND p.job_id = %(job_id)s AND p.position = %(position)s
 
+-- crawl_unmark_found: documents that an earlier crawl marked as gone, and whose pages were found again
+UPDATE documents d SET metadata = d.metadata - 'gone', updated_at = now()
+FROM crawl_pages p WHERE p.document_id = d.id AND p.job_id = %(job_id)s AND d.metadata ? 'gone'
+
 -- page_requeue: fetch the page again from the start
 UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, body = NULL, metadata = %(metadata)s
 WHERE job_id = %(job_id)s AND position = %(position)s

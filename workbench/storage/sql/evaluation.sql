@@ -83,14 +83,14 @@ DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
 -- answer_insert: a run's answer to one question; two processes may compute it at the same time
-INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
-VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within, usage)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s, %(usage)s) ON CONFLICT DO NOTHING
 
 -- answer_questions: the questions that a run has answered
 SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
 -- answer_list: a run's answers so far
-SELECT question_id, documents, passages, latency_ms, degraded, within FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+SELECT question_id, documents, passages, latency_ms, degraded, within, usage FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
@@ -117,6 +117,16 @@ SELECT id, winner FROM experiments WHERE winner IS NOT NULL
 -- experiment_keep_winner: the winner of a finished experiment
 UPDATE experiments SET winner = %(winner)s WHERE id = %(id)s AND status = 'done'
 
+-- experiment_annotate: NULL leaves a value unchanged
+UPDATE experiments SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags) WHERE id = %(id)s
+
+-- experiment_annotate_run: the same of a run; NULL leaves a value unchanged
+UPDATE experiment_runs SET note = coalesce(%(note)s, note), tags = coalesce(%(tags)s::text[], tags)
+WHERE experiment_id = %(id)s AND label = %(run)s
+
+-- experiment_view: the saved view of an experiment
+UPDATE experiments SET view = %(view)s WHERE id = %(id)s
+
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
@@ -127,5 +137,5 @@ ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, la
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_runs: an experiment's runs in the order of the matrix
-SELECT x.position, x.label, x.extra, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
+SELECT x.position, x.label, x.extra, x.note, x.tags, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
 WHERE x.experiment_id = %(experiment_id)s ORDER BY x.position

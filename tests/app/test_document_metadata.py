@@ -1,0 +1,31 @@
+"""Metadata of documents in the library, and the search inside a document."""
+
+from workbench.app.library.page import find_metadata_changes
+from workbench.app.widgets.reader import find_in_text, list_metadata
+from workbench.types import Document
+
+MADE = Document(
+    "doc",
+    "src",
+    "Tide gauge",
+    metadata={"title": "Tide gauge", "author": "Mei", "tags": ["sea", "level"], "n": {"a": 1}},
+)
+
+
+def test_readable_metadata_is_shown_and_what_was_edited_is_found():
+    assert list_metadata(MADE) == {"author": "Mei", "tags": "sea, level"}
+    rows = [{"Name": "author", "Value": "Mei"}, {"Name": "tags", "Value": "sea, level"}]
+    assert find_metadata_changes(MADE, rows) == {}
+    rows = [
+        {"Name": "tags", "Value": "sea, tide"},
+        {"Name": "status", "Value": "draft "},
+        {"Name": None, "Value": None},
+    ]
+    assert find_metadata_changes(MADE, rows) == {"author": None, "tags": ["sea", "tide"], "status": "draft"}
+
+
+def test_a_document_is_searched_without_regard_to_case_and_line_breaks():
+    text = "The tide\n gauge (float). A TIDE GAUGE."
+    assert [text[start:end] for start, end in find_in_text(text, "tide gauge")] == ["tide\n gauge", "TIDE GAUGE"]
+    assert [text[start:end] for start, end in find_in_text(text, "(float)")] == ["(float)"]
+    assert find_in_text(text, "  ") == find_in_text(text, "tides") == []

@@ -1,0 +1,104 @@
+"""What searches cost: tokens, calls of the LLM and dollars per question, a budget, and the estimate before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evals.experiments.runs import Prices, Ranking, Usage
+from tests.evals.conftest import WriteTestSet
+from tests.evals.test_baseline import run
+from workbench import Workbench
+from workbench.errors import ConfigurationError, InvalidInput
+from workbench.models.llm import Llm, count_llm_usage
+from workbench.settings import Settings
+
+
+@pytest.fixture
+def asked(beir: WriteTestSet) -> str:
+    """A test set of five questions."""
+    return str(beir())
+
+
+@pytest.fixture
+def llm_wb(make_settings: Callable[..., Settings], llm_url: str) -> Iterator[Workbench]:
+    """A workbench with an LLM of $2 and $10 per million tokens."""
+    settings = make_settings(llm_base_url=llm_url, llm_model="good", llm_price="2/10")
+    with Workbench.open(settings=settings) as workbench:
+        yield workbench
+
+
+def test_the_calls_of_an_llm_are_counted_with_the_tokens_that_it_reports_or_else_an_estimate(llm_url: str) -> None:
+    llm = Llm(llm_url, "good")
+    with count_llm_usage() as all_calls:
+        with count_llm_usage() as first:
+            llm.complete("system", "a prompt")
+        written = "".join(llm.stream("system", "a prompt of some words"))
+    assert first.calls == 1 and first.input_tokens > 0 and first.output_tokens > 0
+    assert all_calls.calls == 2
+    assert all_calls.output_tokens - first.output_tokens == len(written.encode()) // 4
+
+
+def test_a_search_costs_its_question_its_reranking_its_llm_and_the_time_of_the_machine() -> None:
+    answer = Ranking("q", (), (), latency_ms=360.0, usage=Usage(0, 2, 1_000_000, 100_000))
+    prices = Prices(llm_input=2.0, llm_output=10.0, machine=5.0, reranker="cohere:rerank?price=3")
+    question = "x" * 400  # 100 tokens
+    embedded = 100 * 0.5 / 1e6
+    machine = 5.0 * 0.36 / 3600
+    model = "openai:small?price=0.5"
+    assert prices.cost(question, answer, "hybrid", {}, model) == pytest.approx(embedded + 3.0 + machine)
+    named = {"reranker": "voyage:r?price=7"}
+    assert prices.cost(question, answer, "rerank", named, model) == pytest.approx(embedded + 0.007 + 3.0 + machine)
+    assert not Prices().knows("hybrid", {}, "minilm") and Prices().knows("hybrid", {}, model)
+
+
+def test_the_report_has_the_tokens_the_calls_and_the_dollars_of_each_strategy(llm_wb: Workbench, asked: str) -> None:
+    payload, code, said = run(llm_wb, asked, "--strategies", "keyword,hyde")
+    keyword, hyde = (payload["strategies"][name] for name in ("keyword", "hyde"))
+    assert code == 0 and keyword["dollars_per_question"] is None
+    assert keyword["usage"]["llm_calls"] == 0 and keyword["usage"]["context_tokens"] > 0
+    assert hyde["usage"]["llm_calls"] == 1
+    tokens = hyde["usage"]["llm_input_tokens"], hyde["usage"]["llm_output_tokens"]
+    assert hyde["dollars_per_question"] == pytest.approx((tokens[0] * 2 + tokens[1] * 10) / 1e6)
+    assert "LLM calls" in said and "$ per 1,000" in said
+    assert "The cost of 10 searches is not known before: it depends on the LLM of hyde; --pilot measures it" in said
+
+
+def test_a_pilot_says_what_all_questions_cost(llm_wb: Workbench, asked: str) -> None:
+    _, _, said = run(llm_wb, asked, "--strategies", "keyword,hyde", "--pilot", "2")
+    [line] = [line for line in said.splitlines() if line.startswith("The searches cost $")]
+    assert "All 5 questions cost about $" in line
+
+
+def test_a_budget_leaves_out_the_strategies_that_it_does_not_reach(llm_wb: Workbench, asked: str) -> None:
+    cost = run(llm_wb, asked, "--strategies", "hyde")[0]["strategies"]["hyde"]["dollars_per_question"]
+    payload, _, said = run(llm_wb, asked, "--strategies", "keyword,hyde", "--budget", str(cost * 2.5))
+    assert list(payload["strategies"]) == ["keyword"]
+    assert "Left out, because the budget was used up: 'hyde'." in said
+    with pytest.raises(InvalidInput, match=r"used up after 3 of 5 searches; raise it"):
+        run(llm_wb, asked, "--strategies", "hyde", "--budget", str(cost * 2.5))
+
+
+@pytest.mark.parametrize(("budget", "says"), [("0", "Invalid budget 0"), ("5", "no price is known")])
+def test_a_budget_that_cannot_work_is_refused_before_the_run(wb: Workbench, asked: str, budget: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        run(wb, asked, "--strategies", "keyword", "--budget", budget)
+
+
+@pytest.mark.parametrize("price", ["cheap", "1/2/3", "-1", "nan"])
+def test_a_price_that_is_none_is_named(make_settings: Callable[..., Settings], price: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"WORKBENCH_LLM_PRICE is '{price}'"):
+        Prices.from_settings(make_settings(llm_price=price))
+
+
+def test_a_stored_answer_keeps_what_its_search_took(llm_wb: Workbench, asked: str) -> None:
+    from evals.evaluation import make_cells
+
+    stored = llm_wb.test_sets.from_folder(Path(asked))
+    made = llm_wb.experiments.create("cost", stored.id, make_cells(["hyde"]))
+    llm_wb.experiments.run(made.id)
+    [result] = llm_wb.experiments.results(made.id)
+    assert result.run is not None and result.run.usage["llm_calls"] == 1.0
+    assert result.run.usage["context_tokens"] > 0 and result.run.usage["llm_input_tokens"] > 0

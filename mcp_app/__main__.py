@@ -15,7 +15,9 @@ from workbench.runtime import (
 )
 
 # written out, so that --help need not import the tools
-TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
+TOOLSETS_HELP = (
+    "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default), evaluation"
+)
 
 
 def main(argv: list[str] | None = None) -> int:

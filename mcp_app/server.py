@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 SERVER_NAME = "rag-workbench"
 WARM_UP_DELAY_S = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests
 
+UNTRUSTED: dict[str, object] = {"rag-workbench/untrusted": True}  # texts in answers are data, never instructions
+
 EmptyState = dict[str, object]
 
 
@@ -102,6 +104,7 @@ class WorkbenchServer(MCPServer[EmptyState]):
             content=[TextContent(type="text", text=answer.text)],
             structured_content=None if tool is None or answer.failed else structure_answer(tool, answer.value),
             is_error=answer.failed,
+            _meta=None if answer.failed else UNTRUSTED,
         )
 
     async def get_prompt(

@@ -417,6 +417,27 @@ class Index(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal(Value):
+    """A promotion that an agent proposes; a person accepts or rejects it."""
+
+    id: int
+    strategy: str
+    parameters: Mapping[str, ParameterValue]
+    index: str | None  # None for the default index
+    reason: str
+    proposed_by: str
+    proposed_at: datetime
+    project_id: str | None = None
+    source_id: str | None = None  # both None: everywhere
+    scope_title: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that it would serve."""
+        return Scope(project=self.project_id, sources=(self.source_id,) if self.source_id else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Promotion(Value):
     """A strategy that is or was used in a scope if a search names none."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import workbench
 from mcp_app.arguments import Argument
 from mcp_app.tool import Tool
-from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS
+from mcp_app.tools import DEFAULT_TOOLS, NAMED_TOOLSETS, TOOLSETS
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
 
@@ -64,9 +64,10 @@ def tools_page() -> str:
         "",
         "`workbench mcp` serves them over stdio, `workbench mcp --transport http` at `/mcp`. Without `--toolsets` it",
         f"offers {len(DEFAULT_TOOLS)} of them: {_named(DEFAULT_TOOLS)}.",
-        "`--toolsets all` offers every tool, `--toolsets default,articles` a set beside the default ones.",
+        "`--toolsets all` offers every tool but those of `evaluation`, which must be named; `--toolsets",
+        "default,articles` adds a toolset to the default ones.",
     ]
-    for toolset, tools in TOOLSETS.items():
+    for toolset, tools in {**TOOLSETS, **NAMED_TOOLSETS}.items():
         lines += ["", f"## {toolset.capitalize()}", ""]
         for tool in tools:
             effect = "reads" if tool.read_only else "removes or overwrites" if tool.destructive else "writes"

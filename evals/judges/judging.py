@@ -215,7 +215,7 @@ def measure_judge_agreement(
         if judgment.question_id in questions and texts.judged_text(judgment).strip()
     ]
     chosen = sample_judgments(judgeable, MAX_JUDGMENTS)
-    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop, grades=test_set.grades)
     return {
         **measure_agreement(chosen, graded.judgments),
         "model": endpoint.model,
@@ -291,9 +291,9 @@ def rate_by_llm(
     judgeable = [judgment for judgment in test_set.judgments if texts.judged_text(judgment).strip()]
     if not judgeable:
         raise InvalidInput(f"Nothing in {info.title!r} has been judged; judge a pool first.")
-    chosen = sample_judgments(judgeable, limit)
+    chosen: Sequence[Judgment] = sample_judgments(judgeable, limit)
     reasons: Counter[str] = Counter()
-    judged = 0
+    judged, left_out = 0, len(judgeable) - len(chosen)
     for done in range(rounds):
         if on_progress is not None:
             on_progress(Progress(done, rounds, f"round {done + 1}"))
@@ -303,8 +303,9 @@ def rate_by_llm(
         )
         reasons.update(graded.reasons)
         judged += len(graded.judgments)
+        chosen = graded.judgments  # a second round is of use only for what the first one graded
         store.rate(info.id, [Rating(judgment, name, "llm") for judgment in graded.judgments])
-    return LlmRating(endpoint.model, judged, len(judgeable) - len(chosen), dict(reasons))
+    return LlmRating(endpoint.model, judged, left_out, dict(reasons))
 
 
 # Scores of runs

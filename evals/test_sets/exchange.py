@@ -13,7 +13,15 @@ from pathlib import Path
 from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
 from evals.test_sets.folders import read_qrels
-from evals.test_sets.store import Rating, TestSetStore, check_rating, clean_question, parse_grade
+from evals.test_sets.store import (
+    AGENT_JUDGE,
+    LLM_JUDGE,
+    Rating,
+    TestSetStore,
+    check_rating,
+    clean_question,
+    parse_grade,
+)
 from workbench.errors import InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
@@ -39,7 +47,7 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
 
 CSV_COLUMNS = (
     "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable", "rater",
-    "reason",
+    "judge", "reason",
 )  # fmt: skip
 MAX_AGENT_QUERIES = 5_000
 
@@ -58,7 +66,8 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
-    ("no" for a question without an answer in the documents), rater and reason. ``rater`` is that of rows without one;
+    ("no" for a question without an answer in the documents), rater, judge
+    ("llm" or "agent" if no person judged) and reason. ``rater`` is that of rows without one;
     judgments of a named rater are kept apart from those of others. A quote is enough if only one document contains it;
     if it occurs several times, the occurrence nearest to ``start`` is used.
 
@@ -98,7 +107,8 @@ def read_csv(
             question = _parse_question(row, ids, texts)
             judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
             name = row.get("rater") or rater
-            rating = judgment and check_rating(Rating(judgment, name, "import", row.get("reason", "")), test_set.grades)
+            kind = _parse_kind(row.get("judge", ""))
+            rating = judgment and check_rating(Rating(judgment, name, kind, row.get("reason", "")), test_set.grades)
         except WorkbenchError as error:
             problems.append(f"Row {number}: {error}")
             continue
@@ -302,6 +312,14 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
 
 
+def _parse_kind(judge: str) -> str:
+    """Return how a judgment of a CSV is stored: as imported, unless an LLM or an agent made it."""
+    kinds = ("", "person", "import", "rule", LLM_JUDGE, AGENT_JUDGE)
+    if judge not in kinds:
+        raise InvalidInput(f"Invalid value {judge!r} in the column 'judge'; use {list_choices(kinds[1:])}.")
+    return judge if judge in (LLM_JUDGE, AGENT_JUDGE) else "import"
+
+
 def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
 
@@ -330,7 +348,7 @@ def _parse_range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
 def _format_rating(rating: Rating) -> dict[str, object]:
     judgment = rating.judgment
     cells: dict[str, object] = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
-    cells |= {"rater": rating.rater, "reason": rating.reason}
+    cells |= {"rater": rating.rater, "judge": rating.judge, "reason": rating.reason}
     if judgment.is_span:
         cells |= {"start": judgment.start, "end": judgment.end}
     return cells

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from evals.test_set import Place
-from evals.test_sets.store import LLM_JUDGE, Rating
+from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, Rating
 from workbench.types import Value
 
 AGAIN = " #2"  # end of a rater's name for a second round, which shows how consistent the rater is
@@ -145,7 +145,7 @@ def measure_raters(test_set: str, grades: int, ratings: Sequence[Rating]) -> Rat
         same = [own[place] == grade for place, grade in again.items() if place in own]
         consistency = round(sum(same) / len(same), 6) if same else None
         rate = round(sum(grade > 0 for grade in own.values()) / len(own), 6)
-        figures.append(RaterFigures(name, kinds[name] == LLM_JUDGE, len(own), rate, consistency))
+        figures.append(RaterFigures(name, kinds[name] in (LLM_JUDGE, AGENT_JUDGE), len(own), rate, consistency))
     scales = [f"{grades} grades", *([BINARY] if grades > 2 else [])]
     measured = [_measure_scale(scale, first) for scale in scales]
     return RaterAgreement(

@@ -39,8 +39,9 @@ from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
+AGENT_JUDGE = "agent"  # over MCP; it counts until a person has judged the same place
 MAX_QUESTION_CHARS = 10_000  # as for a search
-MAX_RATER_CHARS = 60
+MAX_RATER_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Rating(Value):
 
     judgment: Judgment
     rater: str
-    judge: str  # person, import, rule or llm
+    judge: str  # person, import, rule, llm or agent
     reason: str = ""
     at: datetime | None = None
 
@@ -203,10 +204,18 @@ class TestSetStore:
             grades=row["grades"],
         )
 
-    def ratings(self, key: str) -> list[Rating]:
+    def count_by_agents(self, key: str) -> int:
+        """Return the number of places that only agents have judged, whose grades count."""
+        judged: dict[Place, set[str]] = {}
+        for rating in self.ratings(key):
+            if rating.judge != LLM_JUDGE:
+                judged.setdefault(rating.judgment.place, set()).add(rating.judge)
+        return sum(kinds == {AGENT_JUDGE} for kinds in judged.values())
+
+    def ratings(self, key: str, version: int | None = None) -> list[Rating]:
         """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
         row = self._tables.get(key)
-        return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], row["version"])]
+        return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], version or row["version"])]
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
@@ -261,6 +270,7 @@ class TestSetStore:
         value = 0 if grade is None else parse_grade(grade, info.grades)
         rating = Rating(Judgment(question_id, document, value, start, end, quote), rater, judge, reason)
         row = _make_rating_row(check_rating(rating, info.grades))
+        self._check_kinds(info.id, [rating])
         drop, keep = ([row], []) if grade is None else ([], [row])
         return self._tables.edit(info.id, drop_judgments=drop, judgments=keep)
 
@@ -278,11 +288,24 @@ class TestSetStore:
         """Store judgments of several raters as one version; errors as for ``judge_all``."""
         info = self.info(key)
         ids = {question.id for question in self.load(info.id).questions}
-        rows = [_make_rating_row(check_rating(one, info.grades)) for one in ratings]
+        batch = [check_rating(one, info.grades) for one in ratings]
+        rows = [_make_rating_row(one) for one in batch]
         unknown = next((row["question_id"] for row in rows if row["question_id"] not in ids), None)
         if unknown is not None:
             raise NotFound("question", str(unknown), "Add the question first.")
+        self._check_kinds(info.id, batch)
         return self._tables.edit(info.id, judgments=rows)
+
+    def _check_kinds(self, key: str, ratings: Iterable[Rating]) -> None:
+        """Check that no agent or LLM judges under the name of a person, or the reverse. Raises InvalidInput."""
+        machines = {one.rater: one.judge in (LLM_JUDGE, AGENT_JUDGE) for one in self.ratings(key) if one.rater}
+        for rating in ratings:
+            name = " ".join(rating.rater.split())
+            if machines.get(name, rating.judge in (LLM_JUDGE, AGENT_JUDGE)) != (
+                rating.judge in (LLM_JUDGE, AGENT_JUDGE)
+            ):
+                kind = "an agent or LLM" if machines[name] else "a person"
+                raise InvalidInput(f"The rater {name!r} is {kind}; use another name.")
 
     def _delete_unused_corpus(self, source_id: str | None) -> None:
         if source_id and all(row["source_id"] != source_id for row in self._tables.list()):
@@ -290,7 +313,10 @@ class TestSetStore:
 
 
 def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
-    """Return the judgment of each place that counts: the settled one, else the lower middle one of the people."""
+    """Return the judgment of each place that counts: the settled one, else the lower middle one of the people.
+
+    The judgments of agents count if no person has judged the place.
+    """
     places: dict[Place, list[Rating]] = {}
     for rating in ratings:
         if rating.judge != LLM_JUDGE:
@@ -298,7 +324,8 @@ def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
     counting: list[Judgment] = []
     for rated in places.values():
         settled = [rating.judgment for rating in rated if not rating.rater]
-        ordered = sorted((rating.judgment for rating in rated), key=lambda judgment: judgment.grade)
+        people = [rating for rating in rated if rating.judge != AGENT_JUDGE]
+        ordered = sorted((rating.judgment for rating in people or rated), key=lambda judgment: judgment.grade)
         counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
     return tuple(counting)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from mcp_app.tool import Tool
-from mcp_app.tools import archives, articles, knowledge, reading, scoped, workspace
+from mcp_app.tools import archives, articles, evaluation, knowledge, reading, scoped, workspace
 from workbench.errors import InvalidInput, list_choices
 
 TOOLSETS: dict[str, tuple[Tool, ...]] = {
@@ -18,10 +18,11 @@ TOOLSETS: dict[str, tuple[Tool, ...]] = {
     "workspace": workspace.TOOLS,
     "archives": archives.TOOLS,
 }
+NAMED_TOOLSETS = {"evaluation": evaluation.TOOLS}  # offered only if named; not part of "all"
 ALL_TOOLSETS, DEFAULT_TOOLSET = "all", "default"  # names for several toolsets
 # Search, ingest and read documents, in at most 5,000 tokens including schemas.
 DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL_TOOLS, *reading.ESSENTIAL_TOOLS)
-_TOOL_NAMES = {tool.name for tools in TOOLSETS.values() for tool in tools}
+_TOOL_NAMES = {tool.name for tools in (*TOOLSETS.values(), *NAMED_TOOLSETS.values()) for tool in tools}
 _PLAIN_WORDS = {
     name for name in _TOOL_NAMES if name.isalpha() and name.islower()
 }  # tool names only if followed by a parenthesis
@@ -37,7 +38,7 @@ def select_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
     Their texts mention only tools among them.
 
     Args:
-        toolsets: Names in ``TOOLSETS``, "all" or "default"; None means "default".
+        toolsets: Names in ``TOOLSETS`` or ``NAMED_TOOLSETS``, "all" or "default"; None means "default".
         read_only: Leave out tools and actions that change something.
 
     Raises:
@@ -47,6 +48,7 @@ def select_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
         **TOOLSETS,
         ALL_TOOLSETS: tuple(tool for tools in TOOLSETS.values() for tool in tools),
         DEFAULT_TOOLSET: DEFAULT_TOOLS,
+        **NAMED_TOOLSETS,
     }
     names = list(toolsets or (DEFAULT_TOOLSET,))
     for name in names:

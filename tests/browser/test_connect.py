@@ -99,3 +99,19 @@ def test_it_fits_narrow_screens_and_the_dark(goto, keep, page, width):
     assert_fits(page, f"Connect at {width}")
     assert str(Path(sys.executable).parent) in code(page, "claude mcp add")
     keep(f"connect-{width}-dark")
+
+
+def test_a_proposal_of_an_agent_is_accepted_or_rejected(goto, filled, keep):
+    first = filled.promotions.propose("keyword", "As good and faster", proposed_by="small-model")
+    second = filled.promotions.propose("vector", "Better", proposed_by="small-model")
+    page = goto("/connect")
+    offer = page.locator(f".st-key-proposal_{first.id}")
+    expect(offer).to_contain_text("small-model proposes Keyword for everywhere: As good and faster", timeout=SLOW)
+    keep("connect-proposals-1440-light")
+    offer.get_by_role("button", name="Accept").click()
+    expect(offer).to_have_count(0)
+    page.locator(f".st-key-proposal_{second.id}").get_by_role("button", name="Reject").click()
+    expect(page.locator(f".st-key-proposal_{second.id}")).to_have_count(0)
+    assert [one.strategy for one in filled.promotions.current() if one.scope == "everywhere"] == ["keyword"]
+    filled.promotions.undo()
+    assert filled.promotions.proposals() == []

@@ -144,7 +144,7 @@ def test_judgments_go_out_and_come_back(pets: Workbench, tmp_path: Path) -> None
 
 
 def test_an_llm_is_a_rater_with_its_base_rate_and_consistency(
-    make_settings: Callable[..., Settings], start_judge: StartJudge, folder: Callable[..., Path]
+    make_settings: Callable[..., Settings], start_judge: StartJudge, folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     settings = make_settings(llm_base_url=start_judge("good")._base_url, llm_model="small")
     with Workbench.open(settings=settings) as wb:
@@ -163,6 +163,15 @@ def test_an_llm_is_a_rater_with_its_base_rate_and_consistency(
         assert (llm.rater, llm.base_rate, llm.consistency) == ("small", 0.5, 1.0)
         assert found.scales[0].alpha == 1.0 and found.disagreements == 0
         assert sets.load("Pets").qrels == {purr.id: {cats.id: 2}, honey.id: {cats.id: 0}}
+        with pytest.raises(InvalidInput, match="The rater 'small' is an agent or LLM"):
+            sets.judge("Pets", purr.id, cats.id, "not", rater="small")
+        # out and in again, an LLM stays one
+        assert sets.export("Pets", tmp_path / "all.csv") == 6
+        before = [(one.rater, one.judge == "llm", one.judgment.grade) for one in sets.ratings("Pets")]
+        assert sets.import_judgments("Pets", tmp_path / "all.csv").judgments == 6
+        assert sorted((one.rater, one.judge == "llm", one.judgment.grade) for one in sets.ratings("Pets")) == sorted(
+            before
+        )
 
 
 def test_the_command_settles_what_two_files_disagree_on(

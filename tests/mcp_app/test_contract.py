@@ -153,7 +153,7 @@ def test_clients_of_both_eras_see_the_same_tools(agent: Agent, mode: str) -> Non
 
 
 def test_the_help_names_the_toolsets_there_are() -> None:
-    assert f"toolsets to offer: {', '.join(TOOLSETS)}, all or default (default)" == TOOLSETS_HELP
+    assert f"toolsets to offer: {', '.join(TOOLSETS)}, all or default (default), evaluation" == TOOLSETS_HELP
 
 
 def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:

@@ -30,6 +30,9 @@ def add_promotions(verbs: Subcommands) -> None:
     add_parameters(promote)
     _add_scope_options(promote)
     _add_scope_options(verbs.add("undo", "Undo the newest promotion of a scope.", _undo_promotion))
+    verbs.add("proposals", "List the promotions that agents propose.", _list_proposals)
+    verbs.add("accept", "Promote what an agent proposes.", _accept_proposal).add_argument("id", type=int)
+    verbs.add("reject", "Reject what an agent proposes.", _reject_proposal).add_argument("id", type=int)
     _add_scope_options(verbs.add("history", "List promotions, newest first.", _list_promotions))
 
 
@@ -63,6 +66,27 @@ def _list_promotions(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     place = _read_promotion_scope(arguments)
     promotions = wb.promotions.history(None if place == Scope() else place)
     return _print_promotions(out, {"promotions": promotions}, promotions)
+
+
+def _list_proposals(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = wb.promotions.proposals()
+    rows = [
+        (one.id, one.scope_title or "everywhere", one.strategy, one.index or "default", one.parameters, one.reason,
+         one.proposed_by)
+        for one in found
+    ]  # fmt: skip
+    columns = ("Id", "Scope", "Strategy", "Index", "Parameters", "Reason", "Proposed by")
+    return out.table({"proposals": found}, columns, rows, "No proposals.")
+
+
+def _accept_proposal(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    promoted = wb.promotions.accept(arguments.id)
+    return _print_promotions(out, promoted, [promoted])
+
+
+def _reject_proposal(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    rejected = wb.promotions.reject(arguments.id)
+    return out.sentence(rejected, f"Rejected the promotion of {rejected.strategy!r}.")
 
 
 def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion]) -> int:

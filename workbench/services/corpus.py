@@ -27,7 +27,7 @@ from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
-from workbench.storage.promotions import Promotions, Rankers
+from workbench.storage.promotions import Promotions, Proposals, Rankers
 from workbench.storage.replica import Replica
 from workbench.storage.sources import Sources
 from workbench.types import Index, ResolvedScope
@@ -75,6 +75,7 @@ class Corpus:
         self.documents, self.indexes = Documents(database), Indexes(database)
         self.citations = Citations(database)
         self.promotions, self.rankers = Promotions(database), Rankers(database)
+        self.proposals = Proposals(database)
         self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
         self._load_encoder, self.default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}

@@ -20,7 +20,17 @@ from workbench.storage.database import Connection, clean_parameters
 from workbench.storage.documents import NewDocument
 from workbench.storage.jobs import measure_ingest_pace
 from workbench.telemetry import INGEST, measure
-from workbench.types import Document, Index, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
+from workbench.types import (
+    Document,
+    Index,
+    IngestFailure,
+    IngestReport,
+    OnProgress,
+    Progress,
+    ResolvedScope,
+    ShouldStop,
+    Value,
+)
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
@@ -29,6 +39,20 @@ if TYPE_CHECKING:
     from workbench.ingestion.sharing import SharedItems
     from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.passages import StoredPassage
+
+MAX_FOUND_CHARS = 500  # of a text that is looked for exactly
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLine(Value):
+    """A line that contains a text, with the lines around it; ``start`` is the line's position in the document."""
+
+    document: Document
+    number: int  # from 1
+    start: int
+    first: int  # number of the first line of ``lines``
+    lines: tuple[str, ...]
+
 
 # Options of an ingest
 
@@ -349,6 +373,47 @@ class DocumentService:
         """
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
+
+    def find_lines(
+        self,
+        text: str,
+        scope: ResolvedScope,
+        *,
+        match_case: bool = False,
+        context: int = 2,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> tuple[list[FoundLine], int]:
+        """Return the lines that contain a text exactly, by title of their documents, and the number of all such lines.
+
+        Args:
+            text: Text without line breaks.
+            scope: Documents to look in, as resolved by ``wb.requests``.
+            match_case: Distinguish capitals.
+            context: Lines before and after each.
+            limit: Maximum number of lines.
+            offset: Number of lines to skip.
+
+        Raises:
+            InvalidInput: The text is empty, longer than 500 characters, or has a line break.
+        """
+        from workbench.storage.passages import fetch_documents_in_scope
+
+        if not text.strip() or len(text) > MAX_FOUND_CHARS or "\n" in text:
+            raise InvalidInput(f"Give a text of 1 to {MAX_FOUND_CHARS} characters on one line.")
+        store = self._corpus.store(self._corpus.index(None))
+        with store.reading() as connection:
+            ids = fetch_documents_in_scope(connection, store.index.name, scope)
+        table = self._corpus.documents
+        rows = table.find_lines(ids, text, match_case=match_case, limit=limit, offset=offset)
+        documents = {key: self.get(key) for key in dict.fromkeys(key for key, _, _ in rows)}
+        found: list[FoundLine] = []
+        for key, number, _ in rows:
+            lines = (documents[key].text or "").split("\n")
+            start = sum(len(line) + 1 for line in lines[: number - 1])
+            first = max(0, number - 1 - context)
+            found.append(FoundLine(documents[key], number, start, first + 1, tuple(lines[first : number + context])))
+        return found, rows[0][2] if rows else 0
 
     def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
         """Return a document's passages in an index, in reading order.

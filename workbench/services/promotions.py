@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from workbench.errors import Conflict, InvalidInput, ScopeError
+from workbench.errors import Conflict, InvalidInput, NotFound, ScopeError
 from workbench.retrieval.parameters import DEFAULT_RANKER
 from workbench.retrieval.ranker import check_name, check_weights, dump_ranker, load_default_ranker, parse_ranker
 from workbench.retrieval.strategies import (
@@ -17,9 +17,10 @@ from workbench.retrieval.strategies import (
 )
 from workbench.services.corpus import Corpus
 from workbench.services.search import Requests, list_promotion_keys
-from workbench.types import EVERYWHERE_KEY, Promotion, Ranker, Scope
+from workbench.types import EVERYWHERE_KEY, Promotion, Proposal, Ranker, Scope
 
 MAX_NOTE_CHARS = 1000  # characters
+MAX_REASON_CHARS = 900  # of a proposal, which the note of its promotion repeats
 
 
 class PromotionService:
@@ -69,6 +70,74 @@ class PromotionService:
         self._requests.check_usable(strategy, checked)
         self._requests.check_named(checked)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
+
+    def propose(
+        self,
+        strategy: str,
+        reason: str,
+        *,
+        proposed_by: str = "",
+        scope: Scope | None = None,
+        parameters: Mapping[str, object] | None = None,
+        index: str | None = None,
+    ) -> Proposal:
+        """Store a promotion for a person to accept or reject; nothing changes until then.
+
+        Args:
+            strategy: Name of a strategy, or NAME@INDEX.
+            reason: Why, up to 900 characters.
+            proposed_by: Who proposes it, such as an agent.
+            scope: All documents (None), a project or one source.
+            parameters: Parameters of the strategy, by name.
+            index: Index to search; the default index if None.
+
+        Raises:
+            InvalidInput: The strategy, a parameter or the reason is invalid.
+            NotFound: No such index. ScopeError: No such project or source, or another scope.
+        """
+        strategy, index = split_strategy(strategy, index)
+        checked = check_parameters(strategy, parameters)
+        if not reason.strip() or len(reason) > MAX_REASON_CHARS:
+            raise InvalidInput(f"Give a reason of 1 to {MAX_REASON_CHARS} characters.")
+        chosen = self._corpus.index(index)
+        kind, _, key = self.key(scope).partition(":")
+        if kind == "folder":
+            raise ScopeError("A promotion can be proposed everywhere, for a project or for one source.")
+        values: dict[str, object] = {"project_id": None, "source_id": None, "strategy": strategy}
+        values |= {
+            "index": chosen.name if index else None,
+            "reason": reason.strip(),
+            "proposed_by": proposed_by.strip(),
+        }
+        if key:
+            values[f"{kind}_id"] = key
+        return self._corpus.proposals.list(self._corpus.proposals.add(values, checked))[0]
+
+    def proposals(self) -> list[Proposal]:
+        """Return the proposals that are neither accepted nor rejected, oldest first."""
+        return self._corpus.proposals.list()
+
+    def accept(self, proposal_id: int) -> Promotion:
+        """Promote what was proposed. Raises NotFound if it is not open, and the errors of ``promote``."""
+        one = self._open_proposal(proposal_id)
+        by = f" (proposed by {one.proposed_by})" if one.proposed_by else ""
+        promoted = self.promote(
+            one.strategy, scope=one.scope, parameters=one.parameters, index=one.index, note=f"{one.reason}{by}"
+        )
+        self._corpus.proposals.decide(one.id, accepted=True)
+        return promoted
+
+    def reject(self, proposal_id: int) -> Proposal:
+        """Reject a proposal. Raises NotFound if it is not open."""
+        one = self._open_proposal(proposal_id)
+        self._corpus.proposals.decide(one.id, accepted=False)
+        return one
+
+    def _open_proposal(self, proposal_id: int) -> Proposal:
+        found = self._corpus.proposals.list(proposal_id)
+        if not found:
+            raise NotFound("proposal", str(proposal_id), "List the proposals with 'workbench strategies proposals'.")
+        return found[0]
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
         """Undo a scope's newest promotion, and return the one now in effect (None for the built-in default).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime
@@ -138,6 +139,15 @@ class Documents(Table):
     def count(self, **conditions: str | None) -> int:
         """Return the number of documents that ``list`` would return with the same conditions, without a limit."""
         return int(self._value("document_count", _conditions(**conditions)))
+
+    def find_lines(
+        self, ids: Sequence[str], text: str, *, match_case: bool, limit: int, offset: int
+    ) -> list[tuple[str, int, int]]:
+        """Return (document id, line number from 1, number of all lines) of lines that contain a text, by title."""
+        pattern = "%" + re.sub(r"([\\%_])", r"\\\1", text) + "%"
+        parameters = {"ids": list(ids), "text": text, "pattern": pattern, "match_case": match_case}
+        rows = self._rows("document_lines", clean_parameters(parameters) | {"limit": limit, "offset": offset})
+        return [(row["id"], row["number"], row["total"]) for row in rows]
 
     def get(self, document_id: str) -> Document:
         """Return a document with its text.

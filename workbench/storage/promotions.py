@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
 from workbench.storage.database import Row, Table, bind_json, clean_parameters, statement
-from workbench.types import ParameterValue, Promotion, Ranker
+from workbench.types import ParameterValue, Promotion, Proposal, Ranker
 
 
 class Promotions(Table):
@@ -45,6 +45,23 @@ class Promotions(Table):
 
     def undo(self, scope_key: str) -> bool:
         return self._row("promotion_undo", {"scope_key": scope_key}) is not None
+
+
+class Proposals(Table):
+    """The table ``proposals``."""
+
+    def add(self, proposal: Mapping[str, object], parameters: Mapping[str, ParameterValue]) -> int:
+        """Store a proposal and return its id."""
+        values = {**proposal, "parameters": Jsonb(dict(parameters))}
+        return int(self._value("proposal_insert", clean_parameters(values)))
+
+    def list(self, proposal_id: int | None = None) -> list[Proposal]:
+        """Return the open proposals, or the one with an id."""
+        return [Proposal(**row) for row in self._rows("proposal_list", {"id": proposal_id})]
+
+    def decide(self, proposal_id: int, *, accepted: bool) -> bool:
+        """Close a proposal; False if it is closed already."""
+        return self._row("proposal_decide", {"id": proposal_id, "accepted": accepted}) is not None
 
 
 def _promotion(row: Row) -> Promotion:

@@ -571,6 +571,21 @@ CREATE TABLE promotions (
     UNIQUE (scope_key, version)
 );
 
+CREATE TABLE proposals (  -- promotions that an agent proposes and a person accepts or rejects
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id text REFERENCES projects ON DELETE CASCADE,
+    source_id text REFERENCES sources ON DELETE CASCADE,  -- both NULL: everywhere
+    strategy text NOT NULL,
+    parameters jsonb NOT NULL DEFAULT '{}',
+    index_name text REFERENCES indexes ON DELETE CASCADE,  -- NULL: the default index
+    reason text NOT NULL,
+    proposed_by text NOT NULL DEFAULT '',
+    proposed_at timestamptz NOT NULL DEFAULT now(),
+    decided_at timestamptz,
+    accepted boolean,
+    CHECK (num_nonnulls(project_id, source_id) <= 1)
+);
+
 -- Rankers: weights of the strategy "learned", trained here or imported. Test set and index are stored by name, as the
 -- weights outlive them.
 CREATE TABLE rankers (
@@ -832,7 +847,7 @@ CREATE TABLE judgments (
     end_at integer,
     pages integer[] NOT NULL DEFAULT '{}',  -- relevant pages of the document
     quote text NOT NULL DEFAULT '',
-    judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm')),
+    judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm', 'agent')),
     rater text NOT NULL DEFAULT '',  -- name of one of several raters; '': the grade that counts
     reason text NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL DEFAULT now(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import tokens
 from mcp_app.tool import Tool
-from mcp_app.tools import ALL_TOOLSETS, TOOLSETS
+from mcp_app.tools import ALL_TOOLSETS, NAMED_TOOLSETS, TOOLSETS
 from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
 from workbench.app.shell.scope_bar import is_scoped, read_lasting_scope
@@ -25,12 +25,13 @@ from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, note_change, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.promoting import render_promotion
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.formatting import count_text
 from workbench.opening import Opening
 from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY
-from workbench.types import EVERYWHERE_KEY, Promotion
+from workbench.types import EVERYWHERE_KEY, Promotion, Proposal
 
 if TYPE_CHECKING:
     from workbench.storage.tool_calls import ToolCall
@@ -123,6 +124,26 @@ def show_live_strategies(wb: Workbench) -> None:
     listed, rest = rows[: MAX_SCOPES_LISTED + 1], rows[MAX_SCOPES_LISTED + 1 :]
     more = f"<details><summary>{count_text(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
     st.html(f'<div class="wb-servings">{"".join(listed)}{more}</div>')
+    for proposal in wb.promotions.proposals():
+        _show_proposal(wb, proposal)
+
+
+def _show_proposal(wb: Workbench, proposal: Proposal) -> None:
+    """Show a promotion that an agent proposes, with buttons to accept and reject it."""
+    by = proposal.proposed_by or "An agent"
+    index = f" on index {proposal.index}" if proposal.index else ""
+    place = proposal.scope_title or "everywhere"
+    settings = "".join(f", {name} {value}" for name, value in proposal.parameters.items())
+    with st.container(key=f"proposal_{proposal.id}", horizontal=True, vertical_alignment="center", gap="small"):
+        text = f"{by} proposes {strategy_title(proposal.strategy)}{index}{settings} for {place}: {proposal.reason}"
+        st.markdown(escape_markdown(text))
+        for label, act in (("Accept", wb.promotions.accept), ("Reject", wb.promotions.reject)):
+            st.button(label, key=f"{label}_{proposal.id}", on_click=_decide, args=(act, proposal.id))
+
+
+def _decide(act: Callable[[int], object], proposal_id: int) -> None:
+    with report_errors(st.toast):
+        act(proposal_id)
 
 
 def format_live_strategies(wb: Workbench) -> list[str]:
@@ -195,7 +216,7 @@ def _show_clients(wb: Workbench) -> None:
     client = CLIENTS[key]
     left, right = st.columns([4, 8], gap="large")
     with left:
-        transport, chosen, read_only = _show_options([*TOOLSETS, ALL_TOOLSETS])
+        transport, chosen, read_only = _show_options([*TOOLSETS, ALL_TOOLSETS, *NAMED_TOOLSETS])
     connection = make_connection(wb.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else "")
     with right:
         if connection.transport == "http":

@@ -454,7 +454,12 @@ def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     )
     with st.container(horizontal=True):
         st.download_button(
-            "CSV", to_csv(test_set), f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore"
+            "CSV",
+            to_csv(test_set, store.ratings(info.id, test_set.version)),
+            f"{name}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
         )
         st.download_button(
             "BEIR folder",

@@ -401,3 +401,10 @@ FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name
 
 -- workspace_recent: the conversations embedded last
 SELECT d.key, d.updated_at FROM documents d WHERE d.source_id = %(source_id)s ORDER BY d.updated_at DESC, d.key LIMIT %(limit)s
+
+-- document_lines: lines that contain a text exactly, of some documents, with the number of all such lines
+SELECT d.id, l.line, l.number, count(*) OVER () AS total
+FROM documents d CROSS JOIN LATERAL string_to_table(d.text, E'\n') WITH ORDINALITY AS l (line, number)
+WHERE d.id = ANY(%(ids)s) AND CASE WHEN %(match_case)s THEN strpos(d.text, %(text)s) > 0 AND strpos(l.line, %(text)s) > 0
+    ELSE d.text ILIKE %(pattern)s AND l.line ILIKE %(pattern)s END
+ORDER BY d.title, d.id, l.number LIMIT %(limit)s OFFSET %(offset)s

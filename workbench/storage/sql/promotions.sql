@@ -52,3 +52,16 @@ UPDATE promotions SET undone_at = now() WHERE undone_at IS NULL AND parameters -
 
 -- ranker_forget_runs: delete runs of a ranker, since another one may get its name
 UPDATE eval_runs SET key = key || ' ' || id WHERE parameters ->> 'ranker' = %(name)s AND position(' ' in key) = 0
+
+-- proposal_insert: a proposal without a decision
+INSERT INTO proposals (project_id, source_id, strategy, parameters, index_name, reason, proposed_by)
+VALUES (%(project_id)s, %(source_id)s, %(strategy)s, %(parameters)s, %(index)s, %(reason)s, %(proposed_by)s) RETURNING id
+
+-- proposal_list: the open proposals, oldest first; NULL means all
+SELECT p.id, p.strategy, p.parameters, p.index_name AS index, p.reason, p.proposed_by, p.proposed_at, p.project_id, p.source_id,
+    coalesce(j.title, s.title, '') AS scope_title
+FROM proposals p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN sources s ON s.id = p.source_id
+WHERE p.decided_at IS NULL AND (%(id)s::bigint IS NULL OR p.id = %(id)s) ORDER BY p.id
+
+-- proposal_decide: accept or reject an open proposal
+UPDATE proposals SET decided_at = now(), accepted = %(accepted)s WHERE id = %(id)s AND decided_at IS NULL RETURNING id

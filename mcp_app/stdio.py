@@ -23,7 +23,6 @@ import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCNotification, jsonrpc_message_adapter
 
-from workbench.opening import end_soon
 from workbench.runtime import STOP_SIGNALS, install_signal_handlers
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ async def cancel_on_signal(scope: anyio.CancelScope) -> None:
     try:
         with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
             async for _ in signals:
-                end_soon()
                 scope.cancel()
     except NotImplementedError:  # Windows
         await anyio.sleep_forever()

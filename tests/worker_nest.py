@@ -77,6 +77,8 @@ def _run_worker(stalled: float, variables: dict[str, str]) -> None:
 
 def main() -> None:
     """Fork a worker for each line and print its process id; those that are left end with this process."""
+    import llama_index.core  # noqa: F401
+
     import workbench.crawling.crawl
     import workbench.crawling.http
     import workbench.jobs.runners

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -57,11 +58,13 @@ def worker_process(database_url: str, home: Path, *, stalled: float = 4.0, **set
 
 @cache
 def _open_nest() -> subprocess.Popen[str]:
-    """Start the process that forks workers; it ends with this one, which closes its stdin."""
+    """Start the process that forks workers; it ends with this one."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    return subprocess.Popen(
+    nest = subprocess.Popen(
         [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
+    atexit.register(nest.communicate)
+    return nest
 
 
 def _run_worker(stalled: float, variables: dict[str, str]) -> None:
@@ -74,13 +77,13 @@ def _run_worker(stalled: float, variables: dict[str, str]) -> None:
 
 def main() -> None:
     """Fork a worker for each line and print its process id; those that are left end with this process."""
+    import llama_index.core  # noqa: F401
+
     import workbench.crawling.crawl
     import workbench.crawling.http
     import workbench.jobs.runners
     import workbench.workbench  # noqa: F401 - imported once, for all that are forked
-    from workbench.retrieval.first_import import import_framework
 
-    import_framework()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead ones leave no zombies
     workers: list[int] = []
     for line in sys.stdin:

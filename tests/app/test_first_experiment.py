@@ -61,7 +61,7 @@ def test_it_can_be_cancelled_and_resumed(wb, begun):
     (job,) = wb.jobs.in_view()
     begun.button(key=f"stop_{job.id}").click().run()
     assert not begun.exception and "planned" not in begun.query_params
-    assert any("was not loaded" in warning.value for warning in begun.warning)
+    assert any("was not loaded" in toast.value for toast in begun.toast)
     begun.button(key=f"resume_{job.id}").click().run()
     wb.work(make_runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).result["experiment"] == Experiments(wb).list()[0].id

@@ -230,8 +230,8 @@ def test_two_raters_judge_blind_on_a_scale_of_four_and_their_disagreement_is_sho
     page = goto(f"/?q=stilling well&judge={made.id}&s=keyword")
     cards = page.locator("ol.column").first.locator(".card")
     for name, key in (("Ada", "1"), ("Bo", "4")):
-        page.get_by_label("Your name").fill(name)
-        page.get_by_label("Your name").press("Enter")
+        page.get_by_role("textbox", name="Your name").fill(name)
+        page.get_by_role("textbox", name="Your name").press("Enter")
         expect(page).to_have_url(re.compile(f"rater={name}"))
         expect(cards.first).to_have_attribute("data-judged", "")  # what the other one said is not shown
         cards.first.hover()
@@ -240,6 +240,6 @@ def test_two_raters_judge_blind_on_a_scale_of_four_and_their_disagreement_is_sho
         settled(page, 1)
     page.reload()
     expect(page.get_by_text("Disagreements to settle: 1.")).to_be_visible()
-    expect(page.get_by_label("Your name")).to_have_value("Bo")
+    expect(page.get_by_role("textbox", name="Your name")).to_have_value("Bo")
     keep("judging-two-raters-1440-light")
     assert [(one.rater, one.judgment.grade) for one in store.ratings(made.id)] == [("Ada", 3), ("Bo", 0)]

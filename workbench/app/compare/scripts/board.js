@@ -383,7 +383,7 @@ function draw(root, data) {
     make("div", { class: "sheet", style: `--columns:${places};--wide:${places > 1 ? 218 : 260}px` },
       grid("heads", [...columns.map((column) => head(column, data.slowest)), ...failures.map(failureHead)]),
       columns.length > 1 ? rankStrip(root, columns, places) : null,
-      grid("cards", [...columns.map((column) => columnOf(column, judging !== null)), ...failures.map(failureColumn)])),
+      grid("cards", [...columns.map((column) => columnOf(column, judging)), ...failures.map(failureColumn)])),
     make("p", { class: "hint" }, HINT.map(([key, what]) => make("span", {}, make("kbd", {}, key), ` ${what}`)), make("mark", {}, "exact word"),
       make("u", { class: "like2" }, "similar word (late interaction)"))));
 }

@@ -45,7 +45,7 @@ print(gc.isenabled(), gc.get_freeze_count() == before > 0)
 def test_the_framework_leaves_nothing_behind_that_the_next_search_has_to_look_through() -> None:
     script = """
 gc.set_threshold(50_000)
-from workbench.retrieval.first_import import import_framework
+from workbench.services.corpus import import_framework
 runs.clear()
 import_framework()
 print(runs, len(gc.get_objects(generation=0)) < 1_000, len(gc.get_objects(generation=2)) > 100_000)

@@ -54,7 +54,7 @@ def test_no_page_loads_the_framework_which_another_thread_may_be_loading() -> No
 
 @pytest.mark.slow
 def test_a_search_waits_for_no_driver_that_only_the_frameworks_own_store_has() -> None:
-    statement = "from workbench.retrieval.first_import import import_framework; import_framework()"
+    statement = "from workbench.services.corpus import import_framework; import_framework()"
     drivers = ("asyncpg", "psycopg2", "pgvector.sqlalchemy", "llama_index.vector_stores.postgres", "llama_index.core")
     assert list_loaded(statement, drivers) == {"llama_index.core"}
 

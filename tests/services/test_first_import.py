@@ -13,12 +13,12 @@ from workbench import Workbench
 WATCHED = """
 import sys
 from workbench import Workbench
-from workbench.retrieval import first_import
+from workbench.services import corpus
 
 class Watch:
     def find_spec(self, name, path=None, target=None):
         if name == "llama_index.core":
-            print("alone" if first_import._IMPORT_LOCK.locked() else "beside others", flush=True)
+            print("alone" if corpus._IMPORT_LOCK.locked() else "beside others", flush=True)
 
 sys.meta_path.insert(0, Watch())
 with Workbench.open() as wb:

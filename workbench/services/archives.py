@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import TYPO_TOLERANCE
 from workbench.retrieval.strategies import TYPO_TOLERANT_STRATEGY
 from workbench.services.checks import check_limit, check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
-from workbench.services.corpus import Corpus, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, MirroredFolder
 from workbench.services.search import Requests

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import InvalidInput, ModelError, UnreadableDocument
 from workbench.formatting import count_text
-from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key, check_title, check_url
-from workbench.services.corpus import Corpus
+from workbench.services.corpus import Corpus, import_framework
 from workbench.services.indexes import IndexService, report_graph_progress
 from workbench.services.sources import UPLOADS_TITLE, Deletion, SourceService
 from workbench.storage.database import Connection, clean_parameters

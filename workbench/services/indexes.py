@@ -11,8 +11,7 @@ from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB, count_text
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars, has_same_vectors
 from workbench.models.registry import BUILT_IN, find_thresholds
-from workbench.retrieval.first_import import import_framework
-from workbench.services.corpus import Corpus
+from workbench.services.corpus import Corpus, import_framework
 from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure

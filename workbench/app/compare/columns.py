@@ -23,8 +23,8 @@ from workbench.app.widgets.looks import (
     strategy_title,
 )
 from workbench.errors import InvalidInput, WorkbenchError
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, DEFAULT_STRATEGY, STRATEGIES
+from workbench.services.corpus import import_framework
 from workbench.types import Comparison, Parameter, ParameterValue, Scope
 
 if TYPE_CHECKING:

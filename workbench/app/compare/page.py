@@ -45,7 +45,7 @@ from workbench.app.compare.judging import (
 )
 from workbench.app.compare.why import ExplainedQuestion, show_why
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
-from workbench.app.shell.states import show_board_skeleton, show_error, show_message
+from workbench.app.shell.states import show_board_skeleton, show_error
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, name_tab, show_value
@@ -54,6 +54,7 @@ from workbench.app.widgets.looks import (
     format_place,
     make_file_name,
     shorten,
+    show_message,
     strategy_title,
     strip_markdown,
 )
@@ -63,11 +64,11 @@ from workbench.app.widgets.reader import find_document, show_document
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.export import EXPORT_FORMATS, CompareArguments
 from workbench.ingestion.readers.formats import list_format_titles
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask, combine_with_indexes
 from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.sample import questions_dir
 from workbench.services.answers import DEFAULT_PASSAGES
+from workbench.services.corpus import import_framework
 from workbench.services.sample_corpus import SAMPLE_TITLE
 from workbench.types import Comparison, JsonObject, Passage, Scope
 from workbench.workbench import BUILT_IN_RERANKER

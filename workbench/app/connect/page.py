@@ -21,10 +21,9 @@ from mcp_app.tools import ALL_TOOLSETS, NAMED_TOOLSETS, TOOLSETS
 from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
 from workbench.app.shell.scope_bar import is_scoped, read_lasting_scope
-from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, note_change, show_value
-from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.looks import escape_markdown, make_label_function, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.promoting import render_promotion
 from workbench.app.widgets.table import Column, make_time_cell, show_table

@@ -15,8 +15,7 @@ from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.test_sets import choose_test_set
 from workbench.app.shell.scope_bar import read_lasting_scope
-from workbench.app.shell.states import show_message
-from workbench.app.widgets.looks import escape_markdown, format_measured, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
 from workbench.app.widgets.table import Column, show_table

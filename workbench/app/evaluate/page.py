@@ -30,13 +30,13 @@ from workbench.app.evaluate.learning import show_learning
 from workbench.app.evaluate.outcome import format_settings, load_outcome
 from workbench.app.evaluate.test_sets import choose_test_set, judge_on_compare, show_test_set, show_test_sets
 from workbench.app.evaluate.tune import show_tuning
-from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, current_theme
 from workbench.app.widgets.looks import (
     escape_markdown,
     make_label_function,
+    show_message,
     strategy_look,
     strategy_title,
 )

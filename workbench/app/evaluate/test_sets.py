@@ -16,10 +16,15 @@ from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
-from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escape_markdown, format_measured, make_file_name, make_label_function
+from workbench.app.widgets.looks import (
+    escape_markdown,
+    format_measured,
+    make_file_name,
+    make_label_function,
+    show_message,
+)
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput

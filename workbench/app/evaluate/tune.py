@@ -18,9 +18,8 @@ from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
 from workbench.app.evaluate.test_sets import choose_test_set
-from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, format_measured, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text

@@ -13,11 +13,10 @@ import numpy as np
 import streamlit as st
 
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
-from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_start_buttons
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, current_theme, show_value
-from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten
+from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten, show_message
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import ConfigurationError

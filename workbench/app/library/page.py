@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.shell.scope_bar import read_index
-from workbench.app.shell.states import show_message
 from workbench.app.shell.work import (
     NO_PROJECT,
     Destination,
@@ -25,7 +24,7 @@ from workbench.app.shell.work import (
 )
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, name_tab
-from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
+from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function, show_message
 from workbench.app.widgets.notices import (
     report_errors,
     run_change,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from workbench.app.shell.scope_bar import clear_scope
 from workbench.app.state.shared import OPENING
+from workbench.app.widgets.looks import show_message
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, NotFound, ScopeError, StorageError
 
 if TYPE_CHECKING:
@@ -23,13 +23,6 @@ _HEADINGS: dict[type[Exception], str] = {
     NotFound: "Not found",
     InvalidInput: "Invalid request",
 }
-
-
-def show_message(heading: str, *sentences: str, detail: str = "") -> None:
-    """Show a heading with sentences under it; ``detail`` is an error message, shown verbatim."""
-    body = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
-    quoted = f'<p class="detail">{escape(detail)}</p>' if detail else ""
-    st.html(f'<div class="wb-state"><h2>{escape(heading)}</h2>{quoted}{body}</div>')
 
 
 def show_error(error: Exception, remedies: Mapping[str, Callable[[], None]] | None = None) -> None:

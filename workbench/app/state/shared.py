@@ -13,8 +13,8 @@ import streamlit as st
 
 from workbench.app.state import address
 from workbench.opening import Opening
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
+from workbench.services.corpus import import_framework
 from workbench.telemetry import suppress_telemetry
 
 if TYPE_CHECKING:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import PurePath
 from typing import Literal
+
+import streamlit as st
 
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
@@ -233,3 +236,10 @@ def strip_markdown(text: str) -> str:
     for pattern, replacement in _MARKDOWN_PATTERNS:
         text = pattern.sub(replacement, text)
     return text.strip(" —")
+
+
+def show_message(heading: str, *sentences: str, detail: str = "") -> None:
+    """Show a heading with sentences under it; ``detail`` is an error message, shown verbatim."""
+    body = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
+    quoted = f'<p class="detail">{escape(detail)}</p>' if detail else ""
+    st.html(f'<div class="wb-state"><h2>{escape(heading)}</h2>{quoted}{body}</div>')

@@ -106,6 +106,8 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
     except WorkbenchError as error:
         _end(assignment, jobs, "failed", str(error), error=str(error))
     except Exception as error:
+        if assignment.worker_stops:  # the database may have been stopped first; another worker resumes the job
+            raise WorkerStopped from None
         logger.exception("job %s failed", job.id)
         sentence = f"Unexpected error ({type(error).__name__}: {error}); see the worker's log, then resume the job."
         _end(assignment, jobs, "failed", sentence, error=sentence)
@@ -218,6 +220,7 @@ class WorkerHandle:
                 if not self._ready.is_set():
                     self._error = error
                     self._stopping.set()
+                if self._stopping.is_set():  # the database may have been stopped first
                     break
                 logger.exception("The worker lost the queue and reconnects.")
             self._stopping.wait(RECONNECT_DELAY_S)

@@ -289,5 +289,5 @@ def test_an_experiment_is_judged_again_with_other_prompts(
     judge_experiment(wb, made, judge, judge="ragas")
     assert judge.spent.calls > calls
     assert experiments.results(made.id)[0].extra["prompts"] == "ragas"
-    with pytest.raises(InvalidInput, match="Unknown judge 'mine'; use 'built-in' or 'ragas'"):
+    with pytest.raises(InvalidInput, match="Unknown judge 'mine'; use 'built-in', 'ragas'"):
         judge_experiment(wb, made, judge, judge="mine")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from pathlib import Path
 
@@ -59,7 +60,9 @@ def test_the_label_is_read_stored_and_written(wb: Workbench, marked: Path) -> No
     stored = wb.test_sets.load(wb.test_sets.from_folder(marked, "Marked").id)
     assert stored.unanswerable == test_set.unanswerable and stored.questions_hash == test_set.questions_hash
     unmarked = [Question("n1", test_set.unanswerable[0].text)]
-    assert {row.split(",")[-1] for row in to_csv(stored).splitlines() if "cement" in row} == {"no"}
+    assert {
+        row["answerable"] for row in csv.DictReader(to_csv(stored).splitlines()) if "cement" in row["question"]
+    } == {"no"}
     wb.test_sets.add_questions(wb.test_sets.info("Marked").id, unmarked)
     assert [question.id for question in wb.test_sets.load("Marked").unanswerable] == ["n2"]
     assert wb.test_sets.load("Marked").questions_hash != stored.questions_hash

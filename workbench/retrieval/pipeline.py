@@ -205,7 +205,7 @@ def _search(query: Query) -> SearchResult:
     timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
     timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
     return SearchResult(
-        query=query.text,
+        query=query.typed,
         strategy=request.strategy.name,
         scope=request.scope,
         under_filled=len(passages) + request.trace.cut < request.limit,

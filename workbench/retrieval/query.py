@@ -217,6 +217,7 @@ class Query(QueryBundle):
     Words, names and encoding are computed on first use and cached.
 
     Attributes:
+        typed: The question as it was given; ``text`` is normalised like the texts of documents.
         request: The request.
         encodings: Encodings of the question by model, shared between requests with the same question.
         names: Names in the question (``name_matching.read_names``), once read.
@@ -237,6 +238,7 @@ class Query(QueryBundle):
     ) -> None:
         """``corrects_typos`` is False for a text written by a model."""
         super().__init__(query_str=normalise(text) or text)
+        self.typed = text
         self.request = request
         self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
         self.names: QuestionNames | None = None
@@ -261,7 +263,7 @@ class Query(QueryBundle):
             vector: Replaces the question's vector.
             words: Replace the question's words.
         """
-        query = Query(request, self.text, self.encodings, corrects_typos=self._corrects_typos)
+        query = Query(request, self.typed, self.encodings, corrects_typos=self._corrects_typos)
         query.names, query.reply = self.names, self.reply
         query._words = self._words if words is None else words
         query._share_read, query._is_charged = self._share_read, self._is_charged

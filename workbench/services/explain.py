@@ -164,7 +164,7 @@ class ExplainService:
                 return self._out_of_scope(traced, connection, document_id)
         index = request.index.name
         return Explanation(
-            query=query.text,
+            query=query.typed,
             strategy=request.strategy.name,
             index=index,
             document_id=document_id,
@@ -209,7 +209,7 @@ class ExplainService:
             view = legs.get(name, LegView(leg.score, leg.rank))
             legs[name] = replace(view, contribution=leg.contribution, rank=view.rank or leg.rank)
         return Explanation(
-            query=query.text,
+            query=query.typed,
             strategy=request.strategy.name,
             index=request.index.name,
             document_id=passage.document_id,
@@ -237,7 +237,7 @@ class ExplainService:
         from workbench.retrieval.explain import NOT_IN_SCOPE, Explanation, trace_out_of_scope
 
         return Explanation(
-            query=traced.query.text,
+            query=traced.query.typed,
             strategy=traced.query.request.strategy.name,
             index=traced.query.request.index.name,
             document_id=document_id,
@@ -350,7 +350,7 @@ class _OtherRankings:
             request = self.query.request
             ask = Ask(name, limit, request.scope, request.index.name)
             try:
-                self._read[name, limit] = self.search.search(self.query.text, ask, self.query.encodings)
+                self._read[name, limit] = self.search.search(self.query.typed, ask, self.query.encodings)
             except (ModelError, InvalidInput):  # reported by the explained strategy
                 self._read[name, limit] = None
         return self._read[name, limit]

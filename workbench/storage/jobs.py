@@ -199,7 +199,7 @@ def parse_job(row: Row) -> Job:
     if left is not None and quiet is not None:
         left = left - quiet if left > quiet else None
     share = row["share"]
-    if share is None or row["status"] == "completed":
+    if share is None or row["status"].startswith("completed"):
         share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
     values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
     stalled = describe_stall(row)

@@ -86,8 +86,10 @@ def test_each_way_to_name_one_by_a_text_is_seen() -> None:
 
 
 def test_every_name_of_a_leg_has_a_row_and_every_row_a_name() -> None:
-    names = {value for key, value in vars(types).items() if key.isupper() and isinstance(value, str)}
-    others = {types.AUTO, types.DATASET, types.TOTAL, types.EVERYWHERE_KEY, types.FAULT_END}
+    names = {
+        value for key, value in vars(types).items() if key.isupper() and isinstance(value, str) and " " not in value
+    }
+    others = {types.AUTO, types.DATASET, types.TOTAL, types.EVERYWHERE_KEY}
     assert names - others == set(LEGS), "workbench/types.py and the rows of workbench/retrieval/legs.py must agree"
 
 

@@ -20,7 +20,7 @@ from workbench.services.archives import ArchiveService
 from workbench.services.articles import ArticleService
 from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
-from workbench.services.corpus import Corpus
+from workbench.services.corpus import Corpus, import_framework
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.explain import ExplainService
@@ -143,6 +143,7 @@ def try_model(settings: Settings, part: str) -> str:
         ConfigurationError: A name is invalid, or a package, key or URL is missing.
         ModelError: The model failed, or ranks an unrelated text first.
     """
+    import_framework()  # before any model imports parts of it, next to another thread
     began = time.perf_counter()
     if part == "llm":
         if (result := _try_llm(settings)) is None:

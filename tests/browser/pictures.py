@@ -22,7 +22,8 @@ def pictures(page: Page, name: str, landmark: str, widths: Iterable[int] = SIZES
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": 1440, "height": 1000})
-        assert serious(page, *RULES[scheme]) == [], f"{name}, {scheme}"
+        found = serious(page, *RULES[scheme])
+        assert not found, f"{name}, {scheme}: {found}"
         for width in widths:
             page.set_viewport_size({"width": width, "height": SIZES[width]})
             expect(page.locator(landmark).first).to_be_attached()

@@ -232,8 +232,10 @@ def test_two_raters_judge_blind_on_a_scale_of_four_and_their_disagreement_is_sho
     for name, key in (("Ada", "1"), ("Bo", "4")):
         page.get_by_role("textbox", name="Your name").fill(name)
         page.get_by_role("textbox", name="Your name").press("Enter")
+        page.get_by_role("textbox", name="Your name").blur()  # the keys are for the cards now
         expect(page).to_have_url(re.compile(f"rater={name}"))
         expect(cards.first).to_have_attribute("data-judged", "")  # what the other one said is not shown
+        page.mouse.move(0, 0)  # a pointer that rests does not choose a card
         cards.first.hover()
         page.keyboard.press(key)
         expect(cards.first).to_have_attribute("data-judged", "3" if name == "Ada" else "0")

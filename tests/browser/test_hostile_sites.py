@@ -70,7 +70,7 @@ def test_a_hostile_site_is_shown_literally_where_its_crawl_is(
     walk(page, app, bait, {
         f"/crawl?job={crawls['nothing']}": ".st-key-crawl_status",
         f"/crawl?job={crawls['away']}": ".st-key-crawl_status",
-        f"/crawl?job=![j]({bait}/job.png)": ".st-key-failed, .wb-state, [data-testid=stAlert]",
+        f"/crawl?job=![j]({bait}/job.png)": "[data-testid=stToast]",
         "/crawl": ".st-key-crawl_start",
         f"/crawl?job={crawls['crawled']}": ".st-key-crawl_status",
     })  # fmt: skip

@@ -110,7 +110,7 @@ function watchPointed(root) {
     root.pointed = event.target.closest(".card") ?? focused();
   });
   root.addEventListener("focusin", (event) => { root.pointed = event.target.closest(".card") ?? root.pointed; });
-  root.addEventListener("mouseleave", () => { root.pointed = focused(); });
+  root.addEventListener("mouseleave", () => { seen = ""; root.pointed = focused(); });
 }
 
 function listenForGrades(root) {

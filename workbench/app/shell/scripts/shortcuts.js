@@ -47,7 +47,7 @@ function roomForTray() {
 }
 
 // Streamlit's dialog for a lost server names its own command and the internet, which does not help here. The style sheet
-// hides its texts, and these replace them. It closes itself when the server is back.
+// hides its texts, and these replace them. It closes itself when the server is back. Its toasts have no names either.
 const SERVER_LOST = /Streamlit still running|Streamlit server is not responding|Cannot connect to Streamlit/;
 function ownWordsForLostServer() {
   const look = () => {
@@ -61,7 +61,9 @@ function ownWordsForLostServer() {
         dialog.classList.add("wb-server-lost");
       }
     }
+    for (const toast of document.querySelectorAll('.stToast:not([aria-label])')) toast.setAttribute("aria-label", "Notice");
   };
+  look();
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
 }
 

@@ -75,7 +75,7 @@ def pictures(page: Page, experiment: str, folder: Path) -> None:
     for _ in range(2):
         take(page, "compare", f"?q={quote(QUESTION)}", "Each line tracks one passage", folder)
     page.set_viewport_size({"width": SIZE[0], "height": 1270})
-    take(page, "evaluate", f"evaluate?experiment={experiment}", "by question", folder)
+    take(page, "evaluate", f"evaluate?experiment={experiment}", "A and B by question", folder)
 
 
 def choose_colours(frames: Sequence[Image.Image]) -> list[NDArray[np.int64]]:
@@ -150,7 +150,7 @@ def record_tour(page: Page, experiment: str, path: Path) -> None:
         page.wait_for_timeout(PAUSE)
         tour.show(800)
     page.goto(f"http://127.0.0.1:{PORT}/evaluate?experiment={experiment}", timeout=SLOW)
-    expect(page.get_by_text("by question")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("A and B by question")).to_be_visible(timeout=SLOW)
     page.wait_for_timeout(PAUSE)
     tour.show(3_500)
     page.get_by_role("button", name="Promote Rerank").click()

@@ -28,7 +28,7 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     expect(page.get_by_text("4 runs × 4 questions = up to 16 searches")).to_be_visible()
     expect(page.get_by_text("Scope: all your documents")).to_be_visible()
     expect(
-        page.get_by_text(re.compile("for a pilot|4 questions are too few to show any difference", re.I))
+        page.get_by_text(re.compile("for a pilot|too few to show any difference|scored the same on all 4 questions", re.I))
     ).to_be_visible()
     page.get_by_label("Title").fill("Planned here")
     page.get_by_label("Title").press("Tab")
@@ -227,7 +227,7 @@ def test_a_new_test_set_keeps_the_scope_of_the_bar(goto: Callable[[str], Page], 
     expect(page.get_by_text("Searches source Harbour. The test set keeps this scope")).to_be_visible()
     page.get_by_role("textbox", name="Title").fill("Made in a scope")
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.get_by_text("Scope: source Harbour")).to_be_visible()
+    expect(page.get_by_text("Scope: source Harbour", exact=True)).to_be_visible()
     assert TestSetStore(filled).delete("Made in a scope").scope.scope == Scope(sources=(source,))
 
 

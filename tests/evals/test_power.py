@@ -107,7 +107,7 @@ def test_few_differing_questions_show_nothing_and_the_number_needed_counts_them(
     equal = measure_power("hit@1", make_values([1.0] * 5, [1.0] * 5), wanted=0.1)
     assert (equal.smallest, equal.needed) == (None, None)
     assert describe_power(equal) == [
-        "The strategies do not differ on any of 5 questions, so they show no power; use others."
+        "The strategies scored the same on all 5 questions, so power cannot be estimated from them."
     ]
 
 

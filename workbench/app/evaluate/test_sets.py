@@ -11,9 +11,10 @@ import streamlit as st
 from evals.background import enqueue_import
 from evals.gateway import describe_deleted
 from evals.test_set import GRADE_VALUES, Judgment, Question, TestSet
-from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv, to_csv
+from evals.test_sets.exchange import import_csv, to_csv
 from evals.test_sets.folders import SAMPLE_NAME
-from evals.test_sets.store import TestSetInfo, TestSetStore
+from evals.test_sets.store import ImportReport, TestSetInfo, TestSetStore
+from evals.test_sets.traffic import add_agent_queries, judge_chain, list_chains
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.state import address
@@ -132,9 +133,57 @@ def _add_agent_queries(wb: Workbench, store: TestSetStore, info: TestSetInfo) ->
     st.subheader("Questions from agents", anchor=False)
     if not info.scope.is_everything:
         st.caption(f"Only queries that agents made in this scope: {escape_markdown(info.over)}.")
+    st.caption(
+        "What agents opened or cited becomes weak judgments, which count until a person has judged the document."
+    )
     zero = st.toggle("Only queries without results", key="add_zero")
+    chains = st.toggle("One question for each chain of searches", key="add_chains")
     if st.button("Add agent queries", key="add_agents"):
-        _report_added(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
+        _report_added(lambda: add_agent_queries(wb, store, info.id, zero_only=zero, as_chains=chains))
+
+
+CHAIN_COLUMNS = (
+    Column("question", "First query"),
+    Column("client", "Client"),
+    Column("hops", "Searches", "number"),
+    Column("outcome", "Outcome"),
+    Column("missed", "Never found"),
+    Column("at", "Start", "shown"),
+)
+
+
+def show_chains(wb: Workbench, test_set: TestSet) -> None:
+    """Show agents' chains of searches in the scope of a test set, each judged as one case; an opened one by search."""
+    if not st.toggle("List agents' searches", key="list_chains"):
+        return
+    with report_errors():
+        verdicts = [judge_chain(chain, test_set) for chain in list_chains(wb, test_set.scope)[:MAX_ROWS]]
+        name = JudgedDocuments(wb, test_set).name
+        rows = [
+            {
+                "id": str(place),
+                "name": one.chain.question,
+                "cells": {
+                    "question": one.chain.question,
+                    "client": one.chain.client,
+                    "hops": one.hops,
+                    "outcome": one.describe(),
+                    "missed": ", ".join(map(name, one.missed)),
+                    "at": make_time_cell(one.chain.searches[0].at),
+                },
+            }
+            for place, one in enumerate(verdicts)
+        ]
+        empty = "Agents have not searched in this scope."
+        chosen = show_table("chains", CHAIN_COLUMNS, rows, label="Chains", noun="chains", empty=empty, opens=True)
+        if chosen.opened and int(chosen.opened) < len(verdicts):
+            opened = verdicts[int(chosen.opened)]
+            for hop, (search, recall) in enumerate(zip(opened.chain.searches, opened.recall, strict=True), start=1):
+                used = [f"opened {name(key)}" for key in search.opened] + [f"cited {name(key)}" for key in search.cited]
+                text = (
+                    f"{search.query}: {count_text(len(search.found), 'document')}; {', '.join(used) or 'none opened'}"
+                )
+                st.markdown(f"{hop}. {escape_markdown(text)} · {recall:.0%} found so far")
 
 
 def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
@@ -253,17 +302,18 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
             "Document": documents.name(j.document),
             "Grade": _grade_name(j.grade),
             "Part": (j.quote or f"characters {j.start} to {j.end}") if j.is_span else "whole document",
+            "By": "agents (weak)" if j.place in test_set.by_agents else "",
         }
         for place, j in enumerate(listed)
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
+        _make_frame(rows, ("Question", "Document", "Grade", "Part", "By"), ("place",)),
         key=f"judgments_{info.id}_{info.version}",
         num_rows="delete",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Document", "Grade", "Part"),
-        disabled=("Question", "Document", "Part"),
+        column_order=("Question", "Document", "Grade", "Part", "By"),
+        disabled=("Question", "Document", "Part", "By"),
         column_config={
             "Grade": st.column_config.SelectboxColumn(options=list(GRADE_NAMES.values()), required=True, width="small"),
             "Question": st.column_config.TextColumn(width="large"),
@@ -436,11 +486,14 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
                 f"Deleted from the scope of this test set: {lost}. It can no longer be used for experiments."
             )
         )
-    questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
+    names = ["Questions", "Judgments", "Agents' searches", "Add", "Export and versions"]
+    questions, judgments, chains, more, out = st.tabs(names)
     with questions:
         edit_questions(store, info, test_set)
     with judgments:
         edit_judgments(wb, store, info, test_set)
+    with chains:
+        show_chains(wb, test_set)
     with more:
         show_add_view(wb, store, info)
     with out:

@@ -99,11 +99,7 @@ EXPORT_FORMATS: Mapping[str, tuple[str, str, Callable[[Comparison, CompareArgume
 
 
 def export_comparison(comparison: Comparison, asked: CompareArguments, name: str) -> str:
-    """Return the comparison in the format of a file's suffix.
-
-    Raises:
-        InvalidInput: The suffix is unknown.
-    """
+    """Return the comparison in the format of a file's suffix. Raises InvalidInput if the suffix is unknown."""
     ending = PurePath(name).suffix.lower()
     if ending not in EXPORT_FORMATS:
         raise InvalidInput(

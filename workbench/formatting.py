@@ -13,11 +13,7 @@ from workbench.types import Countdown, OnProgress, Progress, time_left_text
 
 
 def parse_assignments(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Parse ``name=value`` texts.
-
-    Raises:
-        InvalidInput: A text has another form; the message names the option.
-    """
+    """Parse ``name=value`` texts. Raises InvalidInput if a text has another form; the message names the option."""
     pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")

@@ -215,11 +215,7 @@ class Page:
 
 
 def extract_page(fetched: Response) -> Page:
-    """Convert a response to a page.
-
-    Raises:
-        UnreadableDocument: Its format is not supported, or parsing failed.
-    """
+    """Convert a response to a page. Raises UnreadableDocument if its format is not supported, or parsing failed."""
     media_type = fetched.media_type
     if media_type in HTML_READER.media_types or (
         media_type in UNINFORMATIVE_MEDIA_TYPES and HTML_START.match(fetched.body[:1024])

@@ -109,11 +109,7 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def place(self) -> Path:
-        """Return the folder with symbolic links resolved.
-
-        Raises:
-            ConfigurationError: The folder does not exist.
-        """
+        """Return the folder with symbolic links resolved. Raises ConfigurationError if the folder does not exist."""
         folder = self._folder.expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARTICLES_DIR.")

@@ -150,20 +150,12 @@ class Documents(Table):
         return [(row["id"], row["number"], row["total"]) for row in rows]
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its text.
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Return a document with its text. Raises NotFound."""
         record = self.record(document_id)
         return Document(**{name: getattr(record, name) for name in _LISTED_FIELDS}, text=record.text)
 
     def record(self, document_id: str) -> DocumentRecord:
-        """Return a document with everything stored (language, pages, date).
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Return a document with everything stored (language, pages, date). Raises NotFound."""
         return DocumentRecord(
             **self._get("document_get", {"id": document_id}, NotFound("document", document_id, _HINT))
         )
@@ -190,12 +182,7 @@ class Documents(Table):
         return self._value("document_by_hash", {"source_id": source_id, "content_hash": content_hash})
 
     def at(self, url: str) -> str:
-        """Return the id of the document with a URL.
-
-        Raises:
-            NotFound: There is none.
-            Ambiguous: There are several.
-        """
+        """Return the id of the document with a URL. Raises NotFound, or Ambiguous if there are several."""
         rows = self._rows("document_by_url", {"url": url})
         if not rows:
             raise NotFound("document", url, _HINT)
@@ -260,11 +247,7 @@ class Documents(Table):
         url: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Document:
-        """Change title, URL or metadata (merged with the stored metadata).
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Change title, URL or metadata (merged with the stored metadata). Raises NotFound."""
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
         self._rows("document_update", values | {"metadata": None if metadata is None else bind_json(metadata)})

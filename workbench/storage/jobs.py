@@ -291,11 +291,7 @@ class Jobs(Table):
         return self._database.transaction()
 
     def get(self, job_id: str) -> Job:
-        """Return a job.
-
-        Raises:
-            NotFound: There is no such job.
-        """
+        """Return a job. Raises NotFound."""
         return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT), standing="job_standing"))
 
     def list(
@@ -531,11 +527,7 @@ class Workload(Value):
 
 
 def fetch_workload(database: Database) -> Workload:
-    """Return the current workload.
-
-    Raises:
-        StorageError: The database is unreachable.
-    """
+    """Return the current workload. Raises StorageError if the database is unreachable."""
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
     rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
     loads: list[JobLoad] = []

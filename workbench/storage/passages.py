@@ -301,11 +301,7 @@ def find_named_documents(
 
 
 def fetch_passage(connection: Connection, index: str, passage_id: str) -> StoredPassage:
-    """Return a passage by its public id.
-
-    Raises:
-        NotFound: There is no such passage.
-    """
+    """Return a passage by its public id. Raises NotFound."""
     number = fetch_internal_ids(connection, index, [passage_id]).get(passage_id)
     if number is None:
         raise NotFound("passage", passage_id, "Search results contain the ids.")

@@ -41,11 +41,7 @@ def find_packaged_file(package: str, name: str, install: str) -> Path:
 
 
 def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
-    """Read a file and check its digest.
-
-    Raises:
-        ModelError: It is unreadable, or its sha256 differs.
-    """
+    """Read a file and check its digest. Raises ModelError if it is unreadable, or its sha256 differs."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -109,11 +105,7 @@ class PublishedWeights:
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
-    """Open a graph on the CPU; ``threads`` share one run.
-
-    Raises:
-        ModelError: ONNX Runtime rejects the file.
-    """
+    """Open a graph on the CPU; ``threads`` share one run. Raises ModelError if ONNX Runtime rejects the file."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

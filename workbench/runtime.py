@@ -144,11 +144,7 @@ EXTRAS: dict[str, Extra] = {
             ("streamlit", "altair", "pandas", "latex2mathml", "markdown_it", "mdit_py_plugins"),
         ),
         Extra("crawl", "Reading web pages", ("crawl4ai", "playwright", "protego")),
-        Extra(
-            "eval",
-            "Measuring quality or speed",
-            ("ir_measures", "tiktoken", "bm25s", "matplotlib"),
-        ),
+        Extra("eval", "Measuring quality or speed", ("ir_measures", "tiktoken", "bm25s", "matplotlib")),
         Extra("ragas", "Judging with ragas' own prompts", ("ragas", "langchain_community")),
         Extra("local-llm", "A language model on this machine", ("xllamacpp",)),
         Extra("otel", "Telemetry", ("opentelemetry.sdk", "opentelemetry.exporter")),

@@ -383,12 +383,7 @@ def _quantiles(questions: int, comparisons: int) -> float:
 def _find_t(probability: float, freedom: int) -> float:
     """Return a quantile of Student's t by its expansion (Abramowitz and Stegun, 26.7.5)."""
     z = NormalDist().inv_cdf(probability)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return sum(term / freedom**order for order, term in enumerate(terms))
 
 

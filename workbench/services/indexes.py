@@ -324,12 +324,7 @@ class IndexService:
     PREVIEWED = ("structure", "recursive", "sentence")  # chunkers of a preview by default
 
     def preview(
-        self,
-        document_id: str,
-        chunker: str,
-        options: Mapping[str, object] | None = None,
-        *,
-        model: str | None = None,
+        self, document_id: str, chunker: str, options: Mapping[str, object] | None = None, *, model: str | None = None
     ) -> list[PassagePreview]:
         """Return the passages of a document that an index with this chunker would have; nothing is stored.
 

@@ -10,16 +10,7 @@ from datetime import date, datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.storage.database import (
-    Connection,
-    Row,
-    Table,
-    bind_json,
-    clean_parameters,
-    fetch_one,
-    new_id,
-    statement,
-)
+from workbench.storage.database import Connection, Row, Table, bind_json, clean_parameters, fetch_one, new_id, statement
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 

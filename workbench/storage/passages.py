@@ -177,12 +177,7 @@ class TermWeights:
 
 
 def fetch_rows(
-    connection: Connection,
-    index: str,
-    name: str,
-    parameters: Mapping[str, object],
-    /,
-    **parts: str | int,
+    connection: Connection, index: str, name: str, parameters: Mapping[str, object], /, **parts: str | int
 ) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
     # Planned for its values, because a scope contains ten passages or a million. The graph only pays for few results,

@@ -21,13 +21,7 @@ from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
-from workbench.retrieval.own import (
-    OWN_NOTE,
-    UNMATCHED_PREFIX,
-    OwnAnswer,
-    OwnHit,
-    RetrieverFault,
-)
+from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX, OwnAnswer, OwnHit, RetrieverFault
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.passages import (

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def declare_eval(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     from evals.command import add_arguments as declare
 
     declare(parser)
@@ -50,7 +49,6 @@ def run_eval(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_experiments(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listed = verbs.add("list", "List experiments, newest first.", _list_experiments)
     listed.add_argument("--test-set", metavar="NAME", help="only those on this test set")
@@ -133,7 +131,6 @@ FAILURE = 1  # exit code if a bar is missed or a run failed
 
 
 def declare_apply(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
 
@@ -166,7 +163,6 @@ def run_apply(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_check(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
     parser.add_argument("--save", action="store_true", help="write the baselines instead of comparing with them")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML")
@@ -198,7 +194,6 @@ FORMATS = ("csv", "qrels", "beir")
 
 
 def declare_judgments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's subcommands."""
     verbs = Subcommands(parser)
     verbs.add("agreement", "How far the raters of a test set agree", _show_agreement, "test_set")
     verbs.add("disagreements", "List the different grades that are not settled", _list_disagreements, "test_set")
@@ -320,7 +315,6 @@ def _export(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_learn(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "test_sets",
         metavar="TEST_SET",

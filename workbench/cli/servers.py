@@ -27,7 +27,6 @@ DEFAULT_PORT = 8501
 
 
 def declare_app(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help="port to listen on (%(default)s)")
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)")
     parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
@@ -53,7 +52,6 @@ def run_app(arguments: argparse.Namespace, out: Output, public: PublicServer | N
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     from mcp_app.__main__ import TOOLSETS_HELP
 
     declare_app(parser)
@@ -97,7 +95,6 @@ def run_mcp(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_connect(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "client", nargs="?", metavar="CLIENT", help="claude-desktop, claude-code, cursor, vscode or zed"
     )

@@ -131,11 +131,7 @@ class IndexService:
         return self._corpus.indexes.list()
 
     def get(self, name: str | None = None) -> Index:
-        """Return an index with its counts, by name, or the default one.
-
-        Raises:
-            NotFound: No such index.
-        """
+        """Return an index with its counts, by name, or the default one. Raises NotFound."""
         return self._corpus.indexes.with_counts(self._corpus.index(name).name)
 
     def create(

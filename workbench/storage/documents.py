@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Connection, Row, Table, bind_json, clean_parameters, fetch_one, new_id, statement
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
-from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
+from workbench.types import APART_TYPES, Document, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
 # Facts that results show about their documents
 
@@ -71,26 +71,14 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRecord:
+class DocumentRecord(Document):
     """A document with everything stored; ``pages`` are [number, start, end] in characters of ``text``."""
 
-    id: str
-    source_id: str
-    key: str
-    title: str
-    path: str | None
-    url: str | None
-    document_type: str
-    content_hash: str
-    text: str
-    language: str
-    metadata: JsonObject
-    pages: Sequence[Sequence[int]]
-    document_date: date | None
-    status: str
-    created_at: datetime
-    updated_at: datetime
-    passages_count: int
+    text: str = ""
+    key: str = ""
+    language: str = ""
+    pages: Sequence[Sequence[int]] = ()
+    document_date: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

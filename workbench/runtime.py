@@ -22,11 +22,8 @@ from workbench.errors import ConfigurationError
 
 # One thread for numpy's matrix products
 
-BLAS_VARIABLES = (
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)  # numpy from wheels, conda, on a Mac
+# numpy from wheels, conda, on a Mac
+BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def limit_blas_threads() -> None:

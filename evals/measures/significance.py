@@ -25,9 +25,8 @@ RESAMPLING_ROUNDS = 10_000  # random sign flips or resamples; gives a p-value of
 SIGNIFICANCE_LEVEL = 0.05
 RESAMPLING_SEED = 20_070  # fixed, so that the same run gives the same figures
 ROUNDS_PER_BLOCK = 500  # bounds the memory to 500 x questions
-EQUALITY_TOLERANCE = (
-    1e-6  # smaller differences count as 0: saved values are rounded, and models differ in the last digits
-)
+# smaller differences count as 0: saved values are rounded, and models differ in the last digits
+EQUALITY_TOLERANCE = 1e-6
 
 Alternative = Literal["two-sided", "less"]
 Floats = NDArray[np.float64]

@@ -43,9 +43,8 @@ def run_app(arguments: argparse.Namespace, out: Output, public: PublicServer | N
         ensure_sample(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
-    exit_now(
-        serve(arguments.port, host=arguments.host, prepare=prepare, public=public)
-    )  # does not wait for the server's threads
+    # does not wait for the server's threads
+    exit_now(serve(arguments.port, host=arguments.host, prepare=prepare, public=public))
 
 
 # workbench serve

@@ -230,9 +230,8 @@ class _UniversalGraph(GraphBlocks):
 
 NAME, DIMENSIONS = "universal-sentence-encoder", 512
 MAX_TOKENS = 1024  # maximum length: twice that of the other part of ``multilingual``
-MIN_LANGUAGE_PROBABILITY = (
-    0.5  # minimum probability that a text is in a supported language; vectors of others are unreliable
-)
+# minimum probability that a text is in a supported language; vectors of others are unreliable
+MIN_LANGUAGE_PROBABILITY = 0.5
 MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language is identified
 
 

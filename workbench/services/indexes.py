@@ -58,9 +58,8 @@ class IndexOffer:
     @property
     def sentence(self) -> str:
         """The offer as text: passages concerned, gain and build time."""
-        names = [
-            name.replace(", ", "/").replace(" or ", "/") for name in self.languages
-        ]  # one title lists three languages
+        # one title lists three languages
+        names = [name.replace(", ", "/").replace(" or ", "/") for name in self.languages]
         spoken = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         minutes = max(1, round(self.seconds / 60))
         passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"

@@ -133,9 +133,8 @@ def name_invitation(job_id: str) -> str:
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
-NAME_AS_NUMBER = sql.SQL(
-    "hashtextextended(%s, 7215004)"
-)  # of a lock; the same expression is in job_parts.sql and embedding_parts.sql
+# of a lock; the same expression is in job_parts.sql and embedding_parts.sql
+NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
 MIN_PASSAGES_FOR_PACE = 50  # embedded passages from which an ingest's pace is meaningful

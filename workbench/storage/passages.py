@@ -162,9 +162,8 @@ class TermWeights:
     a: float
     c: float
     passages: int  # in scope
-    entries: Mapping[int, bytes] = field(
-        default_factory=dict[int, bytes], compare=False
-    )  # postings read with the terms
+    # postings read with the terms
+    entries: Mapping[int, bytes] = field(default_factory=dict[int, bytes], compare=False)
 
     def weight(self, term: int) -> float:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""

@@ -111,9 +111,8 @@ def open_session(path: Path, threads: int) -> InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.add_session_config_entry(
-        "session.intra_op.allow_spinning", "0"
-    )  # leaves the cores to the database in between
+    # leaves the cores to the database in between
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors only, since it warns of missing GPUs
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -16,7 +16,7 @@ from workbench.runtime import check_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evals.evaluation import TestSets
+    from evals.evaluation import Experiments, TestSets
     from evals.learning.learn import CurvePoint
     from evals.learning.training import TrainingResult
     from workbench.workbench import Workbench
@@ -65,11 +65,15 @@ def declare_experiments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--tag", default="", metavar="TAG", help="only the runs with this tag")
 
 
-def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+def _open_experiments(wb: Workbench) -> Experiments:
     check_extra("eval")
     from evals.evaluation import Experiments
 
-    experiments = Experiments(wb)
+    return Experiments(wb)
+
+
+def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    experiments = _open_experiments(wb)
     found = [one for one in experiments.list(arguments.test_set) if not arguments.tag or arguments.tag in one.tags]
     winners = experiments.winners(found)
     value = [one.to_dict() | {"winner": winners.get(one.id)} for one in found]
@@ -83,15 +87,14 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
 
 
 def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments, explain_difference, make_leaderboard, metric_title
+    experiments = _open_experiments(wb)
+    from evals.evaluation import explain_difference, make_leaderboard, metric_title
 
-    experiment = Experiments(wb).get(arguments.id)
+    experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
     tag = arguments.tag or experiment.view.tag
-    lines = [
-        one for one in make_leaderboard(Experiments(wb).results(experiment.id), metric) if not tag or tag in one.tags
-    ]
+    ranked = make_leaderboard(experiments.results(experiment.id), metric)
+    lines = [one for one in ranked if not tag or tag in one.tags]
     value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
     rows = [
         (one.rank or one.status, one.label, one.metrics.get(metric, ""),
@@ -107,22 +110,16 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments
-
     if arguments.note is None and arguments.tags is None:
         raise InvalidInput("Nothing to set; use --note or --tags.")
     tags = None if arguments.tags is None else arguments.tags.split(",")
-    Experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
-    return out.sentence(Experiments(wb).get(arguments.id), "Saved.")
+    _open_experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
+    return out.sentence(_open_experiments(wb).get(arguments.id), "Saved.")
 
 
 def _save_view(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments
-
-    Experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
-    return out.sentence(Experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
+    _open_experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
+    return out.sentence(_open_experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
 
 
 # workbench apply and check

@@ -102,7 +102,6 @@ def exit_on_closed_input(is_enabled: bool = True) -> Generator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
     for ending in STOP_SIGNALS:
         signal.signal(ending, _ignore)
     raise KeyboardInterrupt
@@ -110,7 +109,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _ignore(number: int, frame: FrameType | None) -> None:
     """Do nothing: shutdown is already in progress."""
-    del number, frame
 
 
 @dataclass(frozen=True, slots=True)

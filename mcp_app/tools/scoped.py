@@ -66,7 +66,6 @@ def make_family(**empty: Empty) -> ToolFamily:
 
 def make_empty_list(given: Mapping[str, object]) -> list[JsonValue]:
     """Return an empty list of results."""
-    del given
     return []
 
 

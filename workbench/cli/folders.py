@@ -201,7 +201,6 @@ def _search_archives(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _refresh_archives(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    del arguments
     with cancel_on_sigint(out) as should_stop, out.progress("Archives") as show:
         source = wb.sources.get(wb.archives.refresh(show, should_stop))
     return out.sentence(source, f"{source.title!r} has {source.documents_count:,} documents.")

@@ -83,7 +83,6 @@ def declare_mcp(parser: argparse.ArgumentParser) -> None:
 
 def run_mcp(arguments: argparse.Namespace, out: Output) -> int:
     """Serve until the client disconnects; stdout is reserved for the protocol."""
-    del out
     from mcp_app.__main__ import run as serve
 
     serve(arguments)

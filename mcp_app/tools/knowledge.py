@@ -574,15 +574,9 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         return _list_crawls(call, page, per_page, offset)
     job_id = require(job_id, "job_id", action, _LIST_JOBS_HINT)
     crawls = call.wb.crawls
-    verbs: dict[str, Callable[[str], CrawlJob]] = {
-        "get": crawls.get,
-        "cancel": crawls.cancel,
-        "resume": crawls.resume,
-        "retry_failed": crawls.retry_failed,
-        "accept_removals": crawls.accept_removals,
-    }
+    run: Callable[[str], CrawlJob] = getattr(crawls, action)  # one of CRAWL_ACTIONS
     try:
-        job = verbs[action](job_id)
+        job = run(job_id)
     except NotFound:
         return _manage_other_job(call, action, job_id)
     if action in _CONTINUING_ACTIONS:

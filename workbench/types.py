@@ -267,14 +267,8 @@ class ResolvedScope(Value):
     @property
     def place(self) -> ResolvedScope:
         """Only the filters, without preferences and without the documents that this search excludes."""
-        return ResolvedScope(
-            source_ids=self.source_ids,
-            document_ids=self.document_ids,
-            document_types=self.document_types,
-            languages=self.languages,
-            since=self.since,
-            until=self.until,
-        )
+        names = (self.source_ids, self.document_ids, self.document_types, self.languages)
+        return ResolvedScope(*names, self.since, self.until)
 
     @property
     def is_empty(self) -> bool:
@@ -593,12 +587,7 @@ class IngestReport(Value):
         """Return the JSON of ``workbench ingest --json``."""
         return {
             "source_id": self.source_id,
-            "documents": {
-                "added": self.added,
-                "updated": self.updated,
-                "unchanged": self.unchanged,
-                "failed": len(self.failures),
-            },
+            "documents": {name: self.counts[name] for name in ("added", "updated", "unchanged", "failed")},
             "passages": self.passages,
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),

@@ -14,8 +14,7 @@ from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
 from evals.judges.judging import judge_experiment
-from evals.learning.learn import DEFAULT_RANKER_NAME, learn
-from evals.learning.training import check_enough
+from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
 from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evals.evaluation import Experiments, TestSets
-    from evals.learning.learn import CurvePoint
-    from evals.learning.training import TrainingResult
+    from evals.learning.training import CurvePoint, TrainingResult
     from workbench.workbench import Workbench
 
 # workbench eval
@@ -337,7 +336,7 @@ def declare_learn(parser: argparse.ArgumentParser) -> None:
 def run_learn(arguments: argparse.Namespace, out: Output) -> int:
     """Train; print the score of each strategy, and whether the ranker is worth promoting."""
     check_extra("eval")
-    from evals.learning.learn import learn
+    from evals.learning.training import learn
     from workbench.retrieval.ranker import check_name, dump_ranker
 
     target = Path(arguments.output) if arguments.output else None

@@ -487,6 +487,10 @@ class IngestFailure(Value):
 
 
 MAX_NOTES = 200  # sentences about documents in the report of an ingest
+READING_KEYS = frozenset((  # metadata about the reading of a file, which does not apply to the next version of it
+    "left_out", "hidden_parts", "encoding", "pages", "page_labels", "turned_pages", "unreadable_pages",
+    "unread_pictures", "uncertain_pages", "scanned_pages", "ocr_confidence",
+))  # fmt: skip
 
 
 def format_left_out(counts: Mapping[str, int]) -> str:

@@ -297,8 +297,7 @@ def _create_document(call: Call, given: SimpleNamespace) -> JsonObject:
     )
     message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
     answer = document_json(written.document, "chunks_created")
-    if written.offer:
-        message += f". {written.offer}"
+    message = ". ".join(filter(None, [message, written.offer, *written.notes]))
     return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
 
 
@@ -328,7 +327,8 @@ def _update_document(call: Call, given: SimpleNamespace) -> JsonObject:
     if is_large(content["path"], given.content):
         return make_job_answer(call, call.wb.jobs.enqueue_document(**content, document=key))
     written = call.wb.documents.update(key, **content, on_progress=call.on_progress, should_stop=call.should_stop)
-    return {"success": True, "document": document_json(written.document), "message": "Document updated successfully"}
+    message = ". ".join(["Document updated successfully", *written.notes])
+    return {"success": True, "document": document_json(written.document), "message": message}
 
 
 def _delete_document(call: Call, given: SimpleNamespace) -> JsonObject:

@@ -20,6 +20,7 @@ from workbench.storage.documents import NewDocument
 from workbench.storage.jobs import measure_ingest_pace
 from workbench.telemetry import INGEST, measure
 from workbench.types import (
+    READING_KEYS,
     Document,
     Index,
     IngestFailure,
@@ -123,6 +124,7 @@ class WriteResult(Value):
     document: Document
     outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already has this content
     offer: str = ""  # as in ``IngestReport``
+    notes: tuple[str, ...] = ()  # sentences on what could not be read
 
 
 DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
@@ -344,7 +346,8 @@ class DocumentService:
             changed = title is not None or url is not None or metadata is not None
             document = self._describe(document_id, title, url, metadata)
             return WriteResult(document, "updated" if changed else "unchanged")
-        merged = {name: value for name, value in {**before.metadata, **(metadata or {})}.items() if value is not None}
+        kept = {name: value for name, value in before.metadata.items() if name not in READING_KEYS}
+        merged = {name: value for name, value in {**kept, **(metadata or {})}.items() if value is not None}
         item = replace(item, key=before.key, path=before.path, metadata=merged)
         return self._write(before.source_id, item, on_progress, should_stop)
 
@@ -470,7 +473,7 @@ class DocumentService:
         if report.failures:
             raise UnreadableDocument(report.failures[0].error)
         outcome = "created" if report.added else "updated" if report.updated else "unchanged"
-        return WriteResult(self.get(report.document_ids[0]), outcome, report.offer)
+        return WriteResult(self.get(report.document_ids[0]), outcome, report.offer, report.notes)
 
 
 def _hash_content(item: IngestItem) -> str:

@@ -72,3 +72,8 @@ def sources_text(own: int, family: int) -> str:
     """Return "2 sources", and how many others have conversations, articles or archives, if any."""
     others = f" and {family:,} with conversations, articles or archives" if family else ""
     return count_text(own, "source") + others
+
+
+def format_dollars(amount: float) -> str:
+    """Return an amount of money with two digits that count, such as "$12.30" or "$0.0042"."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${float(f'{amount:.2g}'):.10f}".rstrip("0").rstrip(".")

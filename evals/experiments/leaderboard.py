@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -59,6 +59,8 @@ class LeaderboardLine(Value):
     bounds: tuple[float, float] | None = None  # of the mean, if none or all of these documents were relevant
     note: str = ""
     tags: tuple[str, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)  # means per question, as in ``StrategyRun.usage``
+    dollars: float | None = None  # mean cost of a question; None if no price is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,9 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
+    used = ("context_tokens", "llm_calls", "llm_input_tokens", "llm_output_tokens")
     tail = ["low", "high", "p50_ms", "p95_ms", "index", "index_bytes"]
-    tail += ["p", "p_against_best", "won", "lost", "unjudged", "scope"]
+    tail += ["p", "p_against_best", "won", "lost", "unjudged", *used, "dollars", "scope"]
     writer.writerow(["run", "status", *metrics, *tail])
     for line in lines:
         best = line.against_best
@@ -180,8 +183,9 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
         index = [line.index_name, line.index_bytes]
+        costs = [*(line.usage.get(name, "") for name in used), line.dollars]
         writer.writerow(
-            [line.label, line.status, *values, *line.interval, *times, *index, *against, line.unjudged, scope]
+            [line.label, line.status, *values, *line.interval, *times, *index, *against, line.unjudged, *costs, scope]
         )
     return stream.getvalue()
 
@@ -231,6 +235,8 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
         bounds=result.run.bounds.get(metric) if result.run else None,
         note=result.note,
         tags=result.tags,
+        usage=result.run.usage if result.run else {},
+        dollars=result.run.dollars if result.run else None,
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.formatting import KB, count_text
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars, has_same_vectors
+from workbench.formatting import KB, count_text, format_dollars
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
 from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.services.corpus import Corpus, import_framework
 from workbench.storage.indexes import check_index_name

@@ -14,7 +14,7 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Row, bind_integers, clean_parameters, statement
+from workbench.storage.database import Connection, Row, bind_integers, bind_json, clean_parameters, statement
 from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.types import Index, JsonValue, ResolvedScope, as_integer
 
@@ -219,7 +219,7 @@ def parse_sent_vector(sent: bytes) -> NDArray[np.float32]:
 def choose_scope_predicate(scope: ResolvedScope) -> str:
     if scope.is_everything:
         return "scope_everything"
-    if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
+    if scope.document_types or scope.languages or scope.metadata or scope.since is not None or scope.until is not None:
         return PROPERTIES_PREDICATE
     return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
@@ -230,6 +230,7 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
         "document_types": list(scope.document_types) or None,
         "languages": list(scope.languages) or None,
+        "metadata": bind_json({name: list(values) for name, values in scope.metadata}) if scope.metadata else None,
         "without": list(scope.without_documents) or None,
         "since": scope.since,
         "until": scope.until,

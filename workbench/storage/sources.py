@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Row, Table, new_id, statement
+from workbench.storage.passages import scope_parameters
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, ResolvedScope, Source
 
@@ -199,6 +200,11 @@ class Sources(Table):
         values = {"source_ids": None if source_ids is None else list(source_ids)}
         return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
+    def metadata_values(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return the short values of the documents' metadata, as NAME=VALUE, with the number of their documents."""
+        values = {"source_ids": None if source_ids is None else list(source_ids)}
+        return {row["item"]: int(row["documents"]) for row in self._rows("metadata_in_use", values)}
+
     def any_apart(self) -> bool:
         """Return whether there are sources that only their own tools search: conversations, articles, archives."""
         return bool(self._value("source_of_types", {"types": list(FAMILY_TYPES)}))
@@ -231,14 +237,7 @@ class Sources(Table):
 
     def count_undated(self, index: str, scope: ResolvedScope) -> int:
         """Return how many documents of an index are in a scope, except that they have no date."""
-        parameters = {
-            "index": index,
-            "source_ids": None if scope.source_ids is None else list(scope.source_ids),
-            "document_ids": None if scope.document_ids is None else list(scope.document_ids),
-            "document_types": list(scope.document_types) or None,
-            "languages": list(scope.languages) or None,
-        }
-        return int(self._value("documents_undated", parameters))
+        return int(self._value("documents_undated", {"index": index, **scope_parameters(scope)}))
 
 
 def _conditions(

@@ -38,6 +38,7 @@ class ResourceReader(Protocol):
 
     def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
         """Return the result of ``work``."""
+        ...
 
 
 def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> None:

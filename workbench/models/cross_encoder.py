@@ -25,9 +25,11 @@ class CrossEncoder(Protocol):
     @property
     def name(self) -> str:
         """The setting that loads this model."""
+        ...
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one score for each text. Raises ModelError if the model failed."""
+        ...
 
 
 class PairModel(Protocol):
@@ -35,6 +37,7 @@ class PairModel(Protocol):
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
         """Return one score for each pair of question and text."""
+        ...
 
 
 def load_cross_encoder(

@@ -46,6 +46,7 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """The setting that loads this model."""
+        ...
 
     @property
     def dimensions(self) -> int: ...
@@ -53,22 +54,27 @@ class Encoder(Protocol):
     @property
     def max_tokens(self) -> int:
         """Tokens of a text that are read, without special tokens; longer texts are truncated."""
+        ...
 
     @property
     def has_token_vectors(self) -> bool:
         """True if late interaction can score this model's passages."""
+        ...
 
     @property
     def languages(self) -> frozenset[str] | None:
         """ISO 639-1 codes of the model's training languages; None if unknown, or if it reads any language."""
+        ...
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages; ``on_batch`` is called after each batch, with 0 during a long one, and may raise to stop."""
+        ...
 
     def encode_query(self, text: str) -> EncodedQuery: ...
 
     def token_spans(self, text: str) -> list[Span]:
         """Return the (start, end) characters of every token of the text, whatever its length."""
+        ...
 
     def reads(self, text: str) -> float:
         """Return the share (0..1) of the text's letters and digits that the model can distinguish.
@@ -77,6 +83,7 @@ class Encoder(Protocol):
         that similarities are meaningless. Only the first 4000 characters are examined; a query takes less than a
         millisecond. A model without an accessible tokenizer returns 1.
         """
+        ...
 
 
 def normalise_rows(rows: FloatArray) -> FloatArray:

@@ -186,6 +186,7 @@ class SearchedFolder(Protocol):
 
     def open_mirror(self) -> MirroredFolder:
         """Return the folder paired with its source; raises ConfigurationError if it does not exist."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,9 +266,8 @@ def _import_folder(
     """Import a folder; return the test set and the number of problems in its files."""
 
     def report(progress: Progress) -> None:
-        assignment.progress(
-            progress.count_active_items()
-        )  # a small corpus is a single batch, so count its parts in progress
+        # a small corpus is a single batch, so count its parts in progress
+        assignment.progress(progress.count_active_items())
 
     test_set = load_test_set(folder)
     for problem in test_set.problems:

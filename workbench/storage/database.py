@@ -360,11 +360,11 @@ class Database:
         """
         while self._pool is pool:
             time.sleep(WATCH_INTERVAL_S)
-            limit = time.monotonic() - self._connect_timeout
+            limit = time.monotonic() - self.connect_timeout
             late = [(each, since) for each, since in list(self._in_use.items()) if since < limit]
             try:
                 if late:
-                    check_reachable(self.url, SILENCE_FACTOR * self._connect_timeout)
+                    check_reachable(self.url, SILENCE_FACTOR * self.connect_timeout)
             except StorageError as error:
                 if isinstance(error.__cause__, psycopg.errors.ConnectionTimeout | PoolerTimeout):  # not if it rejects
                     for connection, since in late:

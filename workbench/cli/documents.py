@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def declare_ingest(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder or a zip archive of files")
     parser.add_argument(
         "--source", metavar="TITLE|ID", help="source to add them to; created if no source has that title"
@@ -106,7 +105,6 @@ def _print_report(console: Console, report: IngestReport) -> None:
 
 
 def declare_documents(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List documents, oldest first.", _list_documents)
     listing.add_argument("--source", metavar="ID", help="only documents of this source (id or title)")

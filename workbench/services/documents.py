@@ -352,11 +352,7 @@ class DocumentService:
         return self._write(before.source_id, item, on_progress, should_stop)
 
     def delete(self, document_id: str) -> Deletion:
-        """Delete a document with its passages, and return what was deleted.
-
-        Raises:
-            NotFound: No such document.
-        """
+        """Delete a document with its passages, and return what was deleted. Raises NotFound."""
         document = self.get(document_id)
         self._sources.check_editable(document.source_id)
         citations = self._corpus.citations.link_count([document_id])
@@ -368,11 +364,7 @@ class DocumentService:
     # Read documents
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its full text.
-
-        Raises:
-            NotFound: No such document.
-        """
+        """Return a document with its full text. Raises NotFound."""
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
 

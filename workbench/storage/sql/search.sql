@@ -18,6 +18,11 @@ p.source_id = ANY(%(source_ids)s)
         WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
           AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
           AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
+          AND (%(metadata)s::jsonb IS NULL OR NOT EXISTS (
+              SELECT FROM jsonb_each(%(metadata)s::jsonb) AS w WHERE NOT EXISTS (
+                  SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(d.metadata -> w.key) WHEN 'array'
+                      THEN d.metadata -> w.key ELSE jsonb_build_array(d.metadata -> w.key) END) AS own(value)
+                  WHERE w.value ? lower(own.value))))
           AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
           AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 

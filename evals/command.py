@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.measures.metrics import OFFERED_METRICS
+from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
-    from evals.measures.metrics import JudgeAgreement
     from evals.test_set import TestSet
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
@@ -140,7 +139,6 @@ def evaluate(
     from evals.evaluation import check_difference, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
-    from evals.measures.metrics import DEFAULT_METRICS
     from workbench.retrieval.options import parameters_by_strategy
 
     metrics = _parse_names(arguments.metrics)

@@ -45,7 +45,6 @@ from workbench.telemetry import TOOL, measure
 from workbench.types import Countdown, JsonObject, JsonValue, OnProgress, Progress, time_left_text
 
 if TYPE_CHECKING:
-    from mcp_app.tool import Tool
     from workbench.settings import Settings
 
 # Progress reports to the client

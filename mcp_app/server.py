@@ -31,7 +31,7 @@ from mcp.types import Tool as ListedTool
 from mcp_app.arguments import make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import Items
-from mcp_app.prompts import build_instructions
+from mcp_app.prompts import add_completions, add_prompts, build_instructions
 from mcp_app.resources import add_resources, list_source_resources
 from mcp_app.stdio import cancel_on_signal, clean_message, make_errors, open_standard_streams
 from mcp_app.subscriptions import ChangeBus, Subscribers
@@ -238,7 +238,6 @@ def create_server(
     Raises:
         InvalidInput: A toolset does not exist.
     """
-    from mcp_app.prompts import add_completions, add_prompts
 
     chosen = select_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from workbench.errors import InvalidInput, ModelError
 from workbench.retrieval.options import Ask
@@ -34,14 +34,12 @@ from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
 from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
-from workbench.settings import Settings, load_settings, provider_variables
+from workbench.settings import Settings, load_settings, make_environment, provider_variables
 from workbench.storage.tool_calls import History, ToolCalls
 from workbench.telemetry import export, record_content
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from langchain_core.retrievers import BaseRetriever as LangChainRetriever
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.node_parser import NodeParser
@@ -275,7 +273,6 @@ class Workbench:
     def start_worker_process(self) -> None:
         """Run a worker process alongside this one until the workbench is closed; it starts when jobs are queued."""
         from workbench.jobs.worker import WorkerProcess
-        from workbench.settings import make_environment
 
         if self.worker_process is None:
             command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]

@@ -16,7 +16,7 @@ from workbench.display import heading_text, movement_text
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.export import CompareArguments, export_comparison
 from workbench.formatting import count_text
-from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
+from workbench.marking import TableExcerpt, excerpt, remove_rows, split_matches, table_excerpt
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask, combine_with_indexes, parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED_STRATEGIES
@@ -24,13 +24,10 @@ from workbench.services.checks import MAX_RESULTS, check_limit
 from workbench.text import language_title
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from workbench.marking import TableExcerpt
     from workbench.retrieval.explain import Explanation
     from workbench.services.answers import Answer
     from workbench.types import Comparison, Passage, SearchResult

@@ -23,7 +23,7 @@ from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.runtime import pause_gc
 from workbench.services.checks import check_key
 from workbench.storage.citations import Citations
-from workbench.storage.database import Database
+from workbench.storage.database import Database, dispose_engine
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
@@ -350,7 +350,6 @@ class Corpus:
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""
-        from workbench.storage.database import dispose_engine
 
         loaded = self.__dict__.get("llm")  # without loading it only to close it
         if loaded is not None:

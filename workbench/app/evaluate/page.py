@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from math import ceil
 from typing import TYPE_CHECKING, TypedDict
 
@@ -19,7 +18,7 @@ from evals.experiments.leaderboard import (
     pair_runs,
     winner_trend,
 )
-from evals.experiments.runs import Cell, default_strategies, make_cells
+from evals.experiments.runs import Cell, default_strategies, list_variants, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
 from evals.measures.significance import count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
@@ -195,11 +194,8 @@ def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]
     for key, values in varied.items():
         strategy, _, parameter = key.partition(".")
         if values:
-            by_strategy.setdefault(strategy, {})[parameter] = values
-    return {
-        strategy: [dict(zip(parameters, chosen, strict=True)) for chosen in product(*parameters.values())]
-        for strategy, parameters in by_strategy.items()
-    }
+            by_strategy.setdefault(strategy, {})[parameter] = list(values)
+    return {strategy: list_variants(parameters) for strategy, parameters in by_strategy.items()}
 
 
 def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl
 
@@ -291,6 +292,20 @@ class Prices(Value):
         """Return whether a part of the cost of a search is known."""
         return bool(self.machine or any(self.llm_rates(parameters)) or any(self.rates(strategy, parameters, model)))
 
+    def mean_cost(
+        self,
+        questions: Sequence[Question],
+        answers: Mapping[str, Ranking],
+        strategy: str,
+        parameters: Mapping[str, ParameterValue],
+        model: str,
+    ) -> float | None:
+        """Return the mean cost of the answered questions in dollars; None if no price or no strategy is known."""
+        asked = [question for question in questions if question.id in answers]
+        if not asked or strategy not in STRATEGIES or not self.knows(strategy, parameters, model):
+            return None
+        return fmean(self.cost(one.text, answers[one.id], strategy, parameters, model) for one in asked)
+
     def cost(
         self, question: str, answer: Ranking, strategy: str, parameters: Mapping[str, ParameterValue], model: str
     ) -> float:
@@ -340,7 +355,6 @@ def run_strategies(
         strategy, index = parts[name]
         over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
         priced = (strategy, checked[name], over.index.embedding_model)
-        before = spent
         warm_up(wb, over, test_set.answerable[0], strategy, checked[name])
         for question in test_set.answerable:
             if should_stop is not None and should_stop():
@@ -356,7 +370,7 @@ def run_strategies(
                 on_progress(Progress(done, total, name))
         if len(answers) < len(test_set.answerable):  # the budget is used up
             break
-        dollars = (spent - before) / len(answers) if prices.knows(*priced) else None
+        dollars = prices.mean_cost(test_set.answerable, answers, *priced)
         runs[name] = replace(score_answers(test_set, name, checked[name], answers, metrics), dollars=dollars)
     if not runs:
         raise InvalidInput(

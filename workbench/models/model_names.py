@@ -135,11 +135,6 @@ def parse_llm_price(text: str, place: str = "The price of an LLM") -> tuple[floa
     return prices[0], prices[-1]
 
 
-def format_dollars(amount: float) -> str:
-    """Return an amount of money with two digits that count, such as "$12.30" or "$0.0042"."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${float(f'{amount:.2g}'):.10f}".rstrip("0").rstrip(".")
-
-
 # Models of users: ``python:package.module:attribute``
 
 

@@ -107,15 +107,16 @@ def _load_encoder(settings: Settings, name: str) -> Encoder:
     return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables(settings))
 
 
-def _load_llm(settings: Settings) -> Llm | None:
-    from workbench.models.llm import Llm, LocalLlm
+def _load_llm(settings: Settings, name: str) -> Llm | None:
+    from workbench.models.llm import Llm, load_llm
 
-    if not settings.has_llm:
+    if not name and not settings.has_llm:
         return None
-    if not settings.llm_base_url:
-        return LocalLlm(settings.llm_model, settings.llm_timeout)
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    if settings.llm_base_url and name in ("", settings.llm_model):  # the endpoint's own name, of whatever form
+        return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    variables = provider_variables(settings)
+    return load_llm(name or settings.llm_model, settings.llm_base_url, key, settings.llm_timeout, variables)
 
 
 def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
@@ -168,7 +169,7 @@ def try_model(settings: Settings, part: str) -> str:
 def _try_llm(settings: Settings) -> str | None:
     from workbench.models.llm import LocalLlm
 
-    llm = _load_llm(settings)
+    llm = _load_llm(settings, "")
     if llm is None:
         return None
     try:

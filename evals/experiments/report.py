@@ -22,7 +22,6 @@ from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
 from workbench.formatting import format_dollars
-from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, ParameterValue
 
 # An experiment as a notebook
@@ -261,7 +260,7 @@ def estimate_cost(
     for name, parameters in strategies.items():
         embedding, reranking = prices.rates(name, parameters, model)
         total += tokens * embedding + len(questions) * reranking
-        if STRATEGIES[name].needs_llm and (prices.llm_input or prices.llm_output):
+        if any(prices.llm_rates(parameters)):
             parts.append(f"the LLM of {name}")
     if prices.machine:
         parts.append(f"the machine at {format_dollars(prices.machine)} per hour")

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -46,12 +48,12 @@ from evals.measures.metrics import (
     measure_unjudged,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
-from workbench.errors import Cancelled, ConfigurationError, Conflict, InvalidInput, WorkbenchError, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
 from workbench.formatting import count_text
 from workbench.models.llm import count_llm_usage
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, parse_llm_price
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import RERANKER
+from workbench.retrieval.parameters import LLM_NAME, RERANKER
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, split_strategy
 from workbench.types import (
     VECTOR,
@@ -106,6 +108,12 @@ def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> st
     """Hash a strategy with its parameters and code; a user's own strategy is hashed with its version."""
     own = STRATEGIES[strategy].own
     return hash_json([strategy, sorted(parameters.items()), hash_code(), *([own.version] if own else [])])
+
+
+def name_models(settings: Settings, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+    """Return a strategy's parameters with the configured models that it uses, since others give other answers."""
+    configured = {RERANKER.name: settings.reranker, LLM_NAME.name: settings.llm_model}
+    return {name: value or configured.get(name, value) for name, value in parameters.items()}
 
 
 def hash_json(value: object) -> str:
@@ -258,33 +266,31 @@ class Prices(Value):
     llm_input: float = 0.0  # per million tokens
     llm_output: float = 0.0  # per million tokens
     machine: float = 0.0  # per hour
-    reranker: str = ""  # reranker of strategies that name none
+    llm: str = ""  # the LLM of these prices; others have theirs in their names
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Prices:
         """Read the prices. Raises ConfigurationError for an invalid one."""
-        given = [part.strip() for part in settings.llm_price.split("/")] if settings.llm_price.strip() else ["0"]
-        try:
-            prices = [float(part) for part in given]
-            if len(prices) > 2 or not all(0 <= price < 1e6 for price in prices):
-                raise ValueError
-        except ValueError:
-            raise ConfigurationError(
-                f"WORKBENCH_LLM_PRICE is {settings.llm_price!r}; use dollars per million tokens, INPUT or INPUT/OUTPUT "
-                "such as 0.15/0.60."
-            ) from None
-        return cls(prices[0], prices[-1], settings.machine_price, settings.reranker)
+        prices = parse_llm_price(settings.llm_price, "WORKBENCH_LLM_PRICE")
+        return cls(*prices, settings.machine_price, settings.llm_model)
 
     def rates(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> tuple[float, float]:
         """Return the dollars per token of a question for its embedding, and per search for its reranking."""
         embedding = find_price(model) / 1e6 if VECTOR in STRATEGIES[strategy].legs else 0.0
-        reranker = str(parameters.get(RERANKER.name) or self.reranker) if RERANKER.name in parameters else ""
-        return embedding, find_price(reranker) / 1000
+        return embedding, find_price(str(dict(parameters).get(RERANKER.name, ""))) / 1000
+
+    def llm_rates(self, parameters: Mapping[str, ParameterValue]) -> tuple[float, float]:
+        """Return the dollars per million tokens that the LLM of a run reads and writes."""
+        name = dict(parameters).get(LLM_NAME.name)
+        if name is None:
+            return 0.0, 0.0
+        if name in ("", self.llm) and (self.llm_input or self.llm_output):
+            return self.llm_input, self.llm_output
+        return parse_llm_price(dict(parse_qsl(str(name).partition("?")[2])).get("price", ""))
 
     def knows(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> bool:
         """Return whether a part of the cost of a search is known."""
-        asks_llm = STRATEGIES[strategy].needs_llm and (self.llm_input or self.llm_output)
-        return bool(self.machine or asks_llm or any(self.rates(strategy, parameters, model)))
+        return bool(self.machine or any(self.llm_rates(parameters)) or any(self.rates(strategy, parameters, model)))
 
     def mean_cost(
         self,
@@ -306,7 +312,8 @@ class Prices(Value):
         """Return the dollars that a search cost; ``model`` embeds the question."""
         embedding, reranking = self.rates(strategy, parameters, model)
         usage = answer.usage
-        llm = (usage.llm_input_tokens * self.llm_input + usage.llm_output_tokens * self.llm_output) / 1e6
+        read, written = self.llm_rates(parameters)
+        llm = (usage.llm_input_tokens * read + usage.llm_output_tokens * written) / 1e6
         machine = answer.latency_ms / 3_600_000 * self.machine
         return len(question.encode()) / BYTES_PER_TOKEN * embedding + reranking + llm + machine
 
@@ -336,7 +343,7 @@ def run_strategies(
     names = list(dict.fromkeys(strategies or default_strategies(corpus.index)))
     parts = {name: split_strategy(name, None) for name in names}
     given = {name: (parameters or {}).get(name) or (parameters or {}).get(parts[name][0]) for name in names}
-    checked = {name: check_parameters(parts[name][0], given[name]) for name in names}
+    checked = {name: name_models(wb.settings, check_parameters(parts[name][0], given[name])) for name in names}
     metrics = check_metrics(metrics)
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
@@ -597,6 +604,13 @@ def make_cells(
     return cells
 
 
+def list_variants(parameters: Mapping[str, object]) -> list[dict[str, ParameterValue]]:
+    """Return every combination of the values of parameters; a list has several values."""
+    given = cast("Mapping[str, ParameterValue | list[ParameterValue]]", parameters)
+    lists = [value if isinstance(value, list) else [value] for value in given.values()]
+    return [dict(zip(parameters, chosen, strict=True)) for chosen in product(*lists)]
+
+
 def plan_cells(
     given: Sequence[Cell | str], parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None
 ) -> list[Cell]:
@@ -822,7 +836,7 @@ class CellRuns:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         if cell.strategy not in STRATEGIES:
             raise InvalidInput(describe_unregistered(cell.strategy))
-        parameters = check_parameters(cell.strategy, cell.parameters)
+        parameters = name_models(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
         wanted = max_ranking_depth(self._experiment.metrics)
         row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})

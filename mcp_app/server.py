@@ -148,13 +148,10 @@ class WorkbenchServer(MCPServer[EmptyState]):
     async def run_stdio_async(self) -> None:
         """Serve over stdin and stdout until the client disconnects or a signal ends the process."""
         async with anyio.create_task_group() as group:
-            group.start_soon(cancel_on_signal, group.cancel_scope)
-            async with open_standard_streams() as (incoming, outgoing):
+            group.start_soon(cancel_on_signal, group.cancel_scope, end_soon)
+            async with open_standard_streams(end_soon) as (incoming, outgoing):
                 options = self._lowlevel_server.create_initialization_options()
-                try:
-                    await self._lowlevel_server.run(incoming, outgoing, options)
-                finally:
-                    end_soon()
+                await self._lowlevel_server.run(incoming, outgoing, options)
             group.cancel_scope.cancel()
 
     async def _warm_after_first_reply(

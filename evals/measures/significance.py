@@ -398,7 +398,9 @@ def describe_power(power: Power) -> list[str]:
     source = f" (estimated from {power.pilot:,} of them)" if power.pilot < power.questions else ""
     corrected = f", corrected for {power.comparisons} comparisons" if power.comparisons > 1 else ""
     if not power.deviation:
-        return [f"The strategies scored the same on all {power.pilot:,} questions, so power cannot be estimated from them."]
+        return [
+            f"The strategies scored the same on all {power.pilot:,} questions, so power cannot be estimated from them."
+        ]
     if power.smallest is None:
         sentences = [f"{asked} are too few to show any difference{source}{corrected}."]
     else:

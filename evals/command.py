@@ -25,7 +25,6 @@ EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the b
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "test_set",
         metavar="DATASET",

@@ -170,7 +170,6 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read arguments first, then the environment, then the workbench's variables in ``.env``."""
-        del file_secret_settings
         assert isinstance(dotenv_settings, DotEnvSettingsSource)
         file = ".env" if dotenv_settings.env_file == "" else dotenv_settings.env_file
         return init_settings, env_settings, _OwnDotEnvVariables(settings_cls, file)

@@ -496,6 +496,10 @@ class IngestFailure(Value):
 
 
 MAX_NOTES = 200  # sentences about documents in the report of an ingest
+READING_KEYS = frozenset((  # metadata about the reading of a file, which does not apply to the next version of it
+    "left_out", "hidden_parts", "encoding", "pages", "page_labels", "turned_pages", "unreadable_pages",
+    "unread_pictures", "uncertain_pages", "scanned_pages", "ocr_confidence",
+))  # fmt: skip
 
 
 def format_left_out(counts: Mapping[str, int]) -> str:
@@ -596,12 +600,7 @@ class IngestReport(Value):
         """Return the JSON of ``workbench ingest --json``."""
         return {
             "source_id": self.source_id,
-            "documents": {
-                "added": self.added,
-                "updated": self.updated,
-                "unchanged": self.unchanged,
-                "failed": len(self.failures),
-            },
+            "documents": {name: self.counts[name] for name in ("added", "updated", "unchanged", "failed")},
             "passages": self.passages,
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),

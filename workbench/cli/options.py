@@ -161,11 +161,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
 
 
 def read_scope(arguments: argparse.Namespace) -> Scope:
-    """Return the scope given by the options.
-
-    Raises:
-        InvalidInput: A date is invalid.
-    """
+    """Return the scope given by the options. Raises InvalidInput if a date is invalid."""
     return Scope(
         kind=arguments.scope,
         project=arguments.project,

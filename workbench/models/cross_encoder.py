@@ -28,11 +28,7 @@ class CrossEncoder(Protocol):
         ...
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return one score for each text. Raises ModelError if the model failed."""
         ...
 
 

@@ -229,12 +229,7 @@ class Query(QueryBundle):
     """
 
     def __init__(
-        self,
-        request: Request,
-        text: str,
-        encodings: dict[str, Encoding] | None = None,
-        *,
-        corrects_typos: bool = False,
+        self, request: Request, text: str, encodings: dict[str, Encoding] | None = None, *, corrects_typos: bool = False
     ) -> None:
         """``corrects_typos`` is False for a text written by a model."""
         super().__init__(query_str=normalise(text) or text)

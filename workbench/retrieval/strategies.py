@@ -130,13 +130,7 @@ _TABLE = (
         "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
         "FeedbackRetriever",
         legs=(*_RERANK_LEGS, FEEDBACK),
-        parameters=(
-            *known.RERANK,
-            known.FEEDBACK_PASSAGES,
-            known.FEEDBACK_WEIGHT,
-            known.TERMS,
-            known.TERM_WEIGHT,
-        ),
+        parameters=(*known.RERANK, known.FEEDBACK_PASSAGES, known.FEEDBACK_WEIGHT, known.TERMS, known.TERM_WEIGHT),
         stages=_RERANK_STAGES,
     ),
     Strategy(

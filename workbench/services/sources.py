@@ -314,11 +314,7 @@ class SourceService:
         )
 
     def delete(self, key: str) -> Deletion:
-        """Delete a source with its documents and passages, and return what was deleted.
-
-        Raises:
-            NotFound: No such source.
-        """
+        """Delete a source with its documents and passages, and return what was deleted. Raises NotFound."""
         source = self.get(key)
         own = self._corpus.indexes.of_dataset(source.id)
         shared = [index.name for index in self._corpus.indexes.list() if index.name not in own]

@@ -162,9 +162,8 @@ class TermWeights:
     a: float
     c: float
     passages: int  # in scope
-    entries: Mapping[int, bytes] = field(
-        default_factory=dict[int, bytes], compare=False
-    )  # postings read with the terms
+    # postings read with the terms
+    entries: Mapping[int, bytes] = field(default_factory=dict[int, bytes], compare=False)
 
     def weight(self, term: int) -> float:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
@@ -177,12 +176,7 @@ class TermWeights:
 
 
 def fetch_rows(
-    connection: Connection,
-    index: str,
-    name: str,
-    parameters: Mapping[str, object],
-    /,
-    **parts: str | int,
+    connection: Connection, index: str, name: str, parameters: Mapping[str, object], /, **parts: str | int
 ) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
     # Planned for its values, because a scope contains ten passages or a million. The graph only pays for few results,
@@ -302,11 +296,7 @@ def find_named_documents(
 
 
 def fetch_passage(connection: Connection, index: str, passage_id: str) -> StoredPassage:
-    """Return a passage by its public id.
-
-    Raises:
-        NotFound: There is no such passage.
-    """
+    """Return a passage by its public id. Raises NotFound."""
     number = fetch_internal_ids(connection, index, [passage_id]).get(passage_id)
     if number is None:
         raise NotFound("passage", passage_id, "Search results contain the ids.")

@@ -46,11 +46,7 @@ class NamedSource:
 
 
 def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
-    """Return the only source that a key matches.
-
-    Raises:
-        Ambiguous: There are several.
-    """
+    """Return the only source that a key matches. Raises Ambiguous if there are several."""
     if len(matching) > 1:
         raise Ambiguous("source", key, {source.id: str(source) for source in matching})
     return matching[0]
@@ -83,11 +79,7 @@ class Sources(Table):
         return {row["id"]: row["title"] for row in self._rows("source_titles")}
 
     def get(self, source_id: str) -> Source:
-        """Return a source by its id.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Return a source by its id. Raises NotFound."""
         for datasets in (False, True):
             parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
             row = self._row("source_list", parameters | {"datasets": datasets, "apart": []})
@@ -96,20 +88,11 @@ class Sources(Table):
         raise NotFound("source", source_id, VALID_IDS_HINT)
 
     def find(self, key: str) -> Source:
-        """Return a source by id, exact title or URL.
-
-        Raises:
-            NotFound: There is no such source.
-            Ambiguous: There are several.
-        """
+        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if there are several."""
         return self.get(require_single(key, self.list_matches(key)).id)
 
     def list_matches(self, key: str) -> list[NamedSource]:
-        """Return the source with that id, or all with that exact title or URL.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Return the source with that id, or all with that exact title or URL. Raises NotFound."""
         rows = self._rows("source_find", {"key": key})
         if not rows:
             raise NotFound("source", key, VALID_IDS_HINT)

@@ -196,7 +196,7 @@ def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
     """Return what a model costs."""
     if part == "llm":
         if not given[URL]:
-            return "Nothing: it runs on this machine, or is not set."
+            return "Nothing, unless the URL of an endpoint is set."
         return "What its provider charges. An answer sends up to 6 passages, at most about 1,600 tokens."
     name = given[EMBEDDING if part == "embedding" else RERANKER]
     if name.partition(":")[0] not in (*EMBEDDING_PROVIDERS, *RERANK_PROVIDERS):
@@ -207,6 +207,8 @@ def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
 
 
 # Keys of providers
+
+PROVIDER_TITLES = {"openai": "OpenAI", "tei": "Your own endpoints"}  # others are their names, capitalised
 
 
 def _show_keys(rows: Mapping[str, SettingValue]) -> None:
@@ -221,7 +223,11 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             + "</dl>"
         )
     with st.form("setup_keys"):
-        variable = st.selectbox("Provider", list(names), format_func=lambda key: f"{names[key].capitalize()} ({key})")
+        variable = st.selectbox(
+            "Provider",
+            list(names),
+            format_func=lambda key: f"{PROVIDER_TITLES.get(names[key], names[key].capitalize())} ({key})",
+        )
         row = rows.get(variable, SettingValue(variable, "", DEFAULT, is_secret=True))
         entered = st.text_input(
             "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"

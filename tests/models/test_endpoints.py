@@ -483,3 +483,57 @@ def test_the_setting_lists_every_family() -> None:
     described = Settings.model_fields["embedding_model"].description or ""
     for family in EMBEDDING_PROVIDERS:
         assert family in described, f"workbench/settings.py does not name {family!r}."
+
+
+@pytest.fixture
+def other_host() -> Iterator[tuple[str, list[str | None]]]:
+    """A server at another address than localhost that rejects every request, and the keys that it was sent."""
+    keys: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            keys.append(self.headers.get("Authorization"))
+            self.send_response(401)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.2:{server.server_port}", keys
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("disguise", ["{}", "http://127.0.0.1@{}", "http://api.voyageai.com:x@{}"])
+def test_a_key_is_only_sent_to_a_url_that_is_configured(
+    other_host: tuple[str, list[str | None]], disguise: str, tmp_path: Path
+) -> None:
+    url, keys = other_host
+    address = url if disguise == "{}" else disguise.format(url.removeprefix("http://"))
+    name, held = f"voyage:m-1?url={address}&retries=0&tokens=none", {"VOYAGE_API_KEY": KEY}
+    with pytest.raises(ModelError, match="to send it there, set VOYAGE_API_BASE to this URL"):
+        load_encoder(name, tmp_path, variables=held).encode_query("a")
+    assert len(keys) == 1 and KEY not in str(keys[0])
+    if address == url:
+        with pytest.raises(ModelError, match="rejected the API key"):
+            load_encoder(name, tmp_path, variables=held | {"VOYAGE_API_BASE": url}).encode_query("a")
+        assert keys[-1] == f"Bearer {KEY}"
+
+
+def test_a_reranker_named_by_a_search_gets_no_passages_at_another_url(
+    other_host: tuple[str, list[str | None]], wb: Workbench
+) -> None:
+    url, keys = other_host
+    wb.documents.create(text="Cats purr.", title="Cats")
+    with pytest.raises(ConfigurationError, match=rf"Passages are not sent to {url}, because it is not configured"):
+        wb.search("cats", "cross-encoder", parameters={"reranker": f"tei:any?url={url}"})
+    assert keys == []
+    with pytest.raises(ModelError, match="401"):  # the setting may name any URL
+        load_cross_encoder(f"tei:any?url={url}&retries=0").scores("a", ["b"])
+    assert keys == [None]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import streamlit as st
 
 from evals.background import enqueue_import
-from evals.evaluation import POOL_DEPTH, PoolItem, TestSetInfo, TestSets, TestSetStore
+from evals.evaluation import POOL_DEPTH, SECONDS_PER_PAIR, PoolItem, TestSetInfo, TestSets, TestSetStore
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
 from evals.test_set import GRADE_VALUES, SCALES, Judgment, Question, TestSet
@@ -30,6 +30,7 @@ from workbench.app.widgets.looks import (
     strip_markdown,
 )
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
+from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
@@ -336,7 +337,6 @@ class PoolQueue:
 
     waiting: list[PoolItem]
     csv: str  # for other raters
-    summary: str
     rater: str = ""
     judged: list[PoolItem] = field(default_factory=list)
 
@@ -349,8 +349,11 @@ def show_pool(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
         _show_pool_form(wb, info, key)
         return
     done, total = len(queue.judged), len(queue.judged) + len(queue.waiting)
-    st.progress(done / total if total else 1.0, text=f"{done:,} of {total:,} judged")
-    st.caption(queue.summary)
+    minutes = round(len(queue.waiting) * SECONDS_PER_PAIR / 60)
+    st.progress(
+        done / total if total else 1.0,
+        text=f"{done:,} of {total:,} judged" + (f", about {minutes:,} min left" if minutes else ""),
+    )
     if queue.waiting:
         _show_pool_item(wb, info, test_set, queue)
     else:
@@ -387,7 +390,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
                 info, strategies, depth=depth, minutes=minutes,
                 on_progress=lambda done: bar.progress(done.done_share, text=f"Searching: {done.message}") and None,
             )  # fmt: skip
-            st.session_state[key] = PoolQueue(list(pool.items), text, pool.describe(), rater.strip())
+            st.session_state[key] = PoolQueue(list(pool.items), text, rater.strip())
             st.rerun()
 
 
@@ -395,20 +398,24 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
     item = queue.waiting[0]
     document = JudgedDocuments(wb, test_set).get(item.document)
     text = (document.text or "")[item.start : item.start + MAX_POOL_CHARS] if document else "This document was deleted."
-    with st.container(border=True, key="pool_item"):
+    with st.container(border=True, key="pool_item", width=820):
         st.subheader(escape_markdown(item.question, 300), anchor=False)
-        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
-        st.text(strip_markdown(text))
         with st.container(horizontal=True):
-            for number, grade in enumerate(reversed(SCALES[info.grades]), start=1):
+            for number, (grade, meaning) in enumerate(reversed(SCALES[info.grades].items()), start=1):
                 label = "Not relevant" if grade == "not" else grade.capitalize()
                 st.button(
-                    label, key=f"pool_{grade}", shortcut=str(number), on_click=_judge_pool_item,
-                    args=(wb, info.id, queue, grade),
+                    label, key=f"pool_{grade}", shortcut=str(number), help=meaning.capitalize(),
+                    on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
-            st.button(
-                "Skip", key="pool_skip", type="tertiary", on_click=lambda: queue.waiting.append(queue.waiting.pop(0))
-            )
+            st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
+        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
+        st.text(strip_markdown(text))
+        if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
+            open_document(document.id, item.start, item.start + len(text))
+
+
+def _skip_pool_item(queue: PoolQueue) -> None:
+    queue.waiting.append(queue.waiting.pop(0))
 
 
 def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: str | None) -> None:

@@ -207,6 +207,8 @@ def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
 
 # Keys of providers
 
+PROVIDER_TITLES = {"openai": "OpenAI", "tei": "Your own endpoints"}  # others are their names, capitalised
+
 
 def _show_keys(rows: Mapping[str, SettingValue]) -> None:
     names = {provider.key: family for family, provider in PROVIDERS.items() if provider.key}
@@ -219,7 +221,11 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             + "</dl>"
         )
     with st.form("setup_keys"):
-        variable = st.selectbox("Provider", list(names), format_func=lambda key: f"{names[key].capitalize()} ({key})")
+        variable = st.selectbox(
+            "Provider",
+            list(names),
+            format_func=lambda key: f"{PROVIDER_TITLES.get(names[key], names[key].capitalize())} ({key})",
+        )
         row = rows.get(variable, SettingValue(variable, "", DEFAULT, is_secret=True))
         entered = st.text_input(
             "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"

@@ -30,6 +30,7 @@ from workbench.types import (
     QUERY,
     VECTOR,
     Index,
+    ParameterValue,
     read_parameters,
 )
 
@@ -322,6 +323,11 @@ def strategy_named(name: str) -> Strategy:
     if name not in STRATEGIES:
         raise InvalidInput(f"There is no strategy {name!r}; use one of {list_choices(STRATEGIES, 20)}.")
     return STRATEGIES[name]
+
+
+def asks_llm(name: str, parameters: Mapping[str, ParameterValue], history: Sequence[str] = ()) -> bool:
+    """Return whether a search calls the LLM: the strategy does, or the earlier turns of a conversation need it."""
+    return STRATEGIES[name].needs_llm or bool(history and parameters.get(known.HISTORY.name) == known.ASK_LLM)
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:

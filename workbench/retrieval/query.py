@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import QueryBundle
@@ -338,10 +338,19 @@ class Query(QueryBundle):
         """Return the terms of the question, weighted against the scope, with corrections for unknown ones."""
         if self._words is None:
             words = _read_words(self.request, connection, self.text)
+            if self._is_joined:
+                words = weigh_earlier_terms(words, len(_TYPED_WORDS.findall(normalise(self.typed))))
             correct = self.request.correct if self._corrects_typos else None
             self._words = words if correct is None else correct(self.request, connection, self.text, words)
             _note_no_terms(self.request, self.text, self._words)
         return self._words
+
+    @property
+    def _is_joined(self) -> bool:
+        """Whether earlier questions of a conversation follow the question in ``text``."""
+        request = self.request
+        by_llm = request.parameters.get(HISTORY.name) == ASK_LLM
+        return bool(request.history) and not by_llm and self.text.startswith(f"{normalise(self.typed)} ")
 
     @property
     def _model_and_text(self) -> str:
@@ -353,6 +362,8 @@ class Query(QueryBundle):
 MAX_STANDALONE_CHARS = 300  # longer questions by an LLM are cut
 MAX_TURN_CHARS = 500  # of an earlier question
 TURNS_JOINED = 2  # earlier questions
+EARLIER_WEIGHT = 1 / 3  # of a term that only earlier questions have
+_TYPED_WORDS = re.compile(r"[^\W_]+")
 
 
 def rewrite_turn(request: Request, question: str) -> str:
@@ -370,8 +381,18 @@ def rewrite_turn(request: Request, question: str) -> str:
 
 
 def join_turns(history: Sequence[str], question: str) -> str:
-    """Return a question after the user's last questions; answers of the other side are left out."""
-    return " ".join([*(turn[:MAX_TURN_CHARS] for turn in history[::2][-TURNS_JOINED:]), question])
+    """Return a question, followed by the user's last questions; answers of the other side are left out."""
+    return " ".join([question, *(turn[:MAX_TURN_CHARS] for turn in history[::2][-TURNS_JOINED:])])
+
+
+def weigh_earlier_terms(words: Words, count: int) -> Words:
+    """Return the terms of joined questions; those that are not among the first ``count`` words count less."""
+    terms = [term for term in words.terms if term.id is not None]
+    weights = tuple(
+        weight if term.position <= count else weight * EARLIER_WEIGHT
+        for term, weight in zip(terms, words.weights.weights, strict=True)
+    )
+    return replace(words, weights=replace(words.weights, weights=weights))
 
 
 def _ask_llm_to_rewrite(request: Request, question: str) -> str:

@@ -14,8 +14,7 @@ from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
 from evals.judges.judging import judge_experiment
-from evals.learning.learn import DEFAULT_RANKER_NAME, learn
-from evals.learning.training import check_enough
+from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
 from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
@@ -267,9 +266,8 @@ def _import_folder(
     """Import a folder; return the test set and the number of problems in its files."""
 
     def report(progress: Progress) -> None:
-        assignment.progress(
-            progress.count_active_items()
-        )  # a small corpus is a single batch, so count its parts in progress
+        # a small corpus is a single batch, so count its parts in progress
+        assignment.progress(progress.count_active_items())
 
     test_set = load_test_set(folder)
     for problem in test_set.problems:

@@ -25,7 +25,6 @@ EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the b
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "test_set",
         metavar="DATASET",
@@ -334,7 +333,11 @@ def _check_baseline(
     from evals.experiments import report
 
     path = Path(arguments.baseline)
-    groups = {f"{by} {name}": ids for by in arguments.by for name, ids in group_questions(wb, run, by).items()}
+    groups = {
+        f"{by} {name}": ids
+        for by in arguments.by
+        for name, ids in group_questions(wb, run.test_set, run.corpus.ids, by).items()
+    }
     gate, in_slices = report.check_baseline(run, path, groups)
     payload["baseline"] = [difference.to_dict() for difference in (*gate.differences, *in_slices)]
     say(report.render_text(report.make_pair_table(gate.differences, title=f"Compared with the baseline {path.name}")))

@@ -179,7 +179,7 @@ class Evaluation:
             InvalidInput: No question and no document has that key.
         """
         assert self.wb is not None
-        groups = group_questions(self.wb, self.run, by)
+        groups = group_questions(self.wb, self.run.test_set, self.run.corpus.ids, by)
         values = {name: run.values[self.metric] for name, run in self.strategies.items()}
         return compare_in_slices(by, self.metric, groups, values)
 
@@ -387,13 +387,18 @@ def describe_slice(one: Slice) -> list[str]:
     ]
 
 
-def group_questions(wb: Workbench, run: EvalRun, by: str) -> dict[str, list[str]]:
-    """Return {slice: ids of its measured questions}, largest first; ``by`` is as in ``Evaluation.slices``.
+def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by: str) -> dict[str, list[str]]:
+    """Return {slice: ids of its measured questions}, largest first.
+
+    Args:
+        wb: The workbench with the documents.
+        test_set: The questions.
+        ids: {key used by judgments: document id}; empty if judgments use ids.
+        by: As in ``Evaluation.slices``.
 
     Raises:
         InvalidInput: No question and no document has that key.
     """
-    ids = {key: document_id for document_id, key in run.corpus.keys.items()}
     groups: dict[str, list[str]] = {}
 
     @cache
@@ -406,7 +411,7 @@ def group_questions(wb: Workbench, run: EvalRun, by: str) -> dict[str, list[str]
         known = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
         return _list_values(known.get(by, document.metadata.get(by)))
 
-    for question in run.test_set.answerable:
+    for question in test_set.answerable:
         if by == "length":
             words = len(question.text.split())
             names = {next((name for most, name in WORD_COUNTS if words <= most), MANY_WORDS)}
@@ -415,7 +420,7 @@ def group_questions(wb: Workbench, run: EvalRun, by: str) -> dict[str, list[str]
         else:
             names = set(_list_values(question.metadata.get(by)) if by not in SLICE_KEYS else ())
             if not names:
-                grades = run.test_set.qrels[question.id]
+                grades = test_set.qrels[question.id]
                 names = {name for key, grade in grades.items() if grade > 0 for name in of_document(key)}
         for name in names or {NO_VALUE}:
             groups.setdefault(name, []).append(question.id)
@@ -603,7 +608,7 @@ def write_pool(wb: Workbench, corpus: IndexedCorpus, pool: Pool) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(POOL_COLUMNS)
-    ids = {key: document_id for document_id, key in corpus.keys.items()}
+    ids = corpus.ids
     for item in pool.items:
         document = wb.documents.get(ids.get(item.document, item.document))
         text = (document.text or "")[item.start : item.start + MAX_TEXT_CHARS]
@@ -680,6 +685,10 @@ def add_judgments(
 
 
 EXPORT_FORMATS = ("csv", "qrels", "beir")
+
+
+def _read_columns(text: str) -> set[str]:
+    return set(text.partition("\n")[0].lower().replace('"', "").lstrip("\ufeff").strip().split(","))
 
 
 class TestSets(TestSetStore):
@@ -866,15 +875,21 @@ class TestSets(TestSetStore):
         Raises:
             NotFound: No such test set. InvalidInput: The file is unreadable, or none of its lines is a judgment.
         """
-        info, path = self.info(key), Path(file)
-        text = read_text(path)
-        columns = text.partition("\n")[0].lower().replace('"', "").strip().split(",")
-        if {"id", "document", "grade", "title"} <= set(columns):  # a pool
-            read = self.import_pool(info.id, text, rater)
+        text = read_text(Path(file))
+        if "question" in _read_columns(text):
+            return self.import_csv(key, text, rater)
+        return import_qrels(self._wb, self, self.info(key).id, Path(file), rater)
+
+    def import_csv(self, key: str, text: str, rater: str = "") -> ImportReport:
+        """Add the questions and judgments of a CSV, or the judgments of a judged pool, to a stored test set.
+
+        Raises:
+            NotFound: No such test set. InvalidInput: A column is missing, or no row can be used.
+        """
+        if {"id", "document", "grade", "title"} <= _read_columns(text):  # a pool
+            read = self.import_pool(key, text, rater)
             return ImportReport(0, len(read.judgments), tuple(read.describe()[1:]))
-        if "question" in columns:
-            return import_csv(self._wb, self, info.id, text, rater)
-        return import_qrels(self._wb, self, info.id, path, rater)
+        return import_csv(self._wb, self, self.info(key).id, text, rater)
 
     def export(self, key: str, target: str | Path, *, format: str = "csv", rater: str = "") -> int:
         """Write the judgments of a stored test set, and return their number.

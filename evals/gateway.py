@@ -171,9 +171,14 @@ class IndexedCorpus:
         """A hash of the chunking and embedding settings."""
         return hash_settings(self.index)
 
+    @property
+    def ids(self) -> dict[str, str]:
+        """The document ids by the keys used by judgments; empty if judgments use ids."""
+        return {key: document_id for document_id, key in self.keys.items()}
+
     def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Map document keys of judgments to ids; missing documents are omitted."""
-        ids = {key: document_id for document_id, key in self.keys.items()}
+        ids = self.ids
         return tuple(ids[key] for key in keys if key in ids) if ids else tuple(keys)
 
     def key(self, document_id: str) -> str:
@@ -358,7 +363,10 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
     for document in sorted(list_documents(wb, scope), key=lambda item: item.id):
         digest.update(f"{document.id} {document.content_hash}\n".encode())
     if not measured.is_everything:
-        digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
+        filters = replace(scope, notes=()).to_dict()
+        if not scope.metadata:
+            del filters["metadata"]  # hashes are older than this field
+        digest.update(json.dumps(filters, sort_keys=True).encode())
     return digest.hexdigest()
 
 

@@ -177,6 +177,7 @@ class MeasuredScope(Value):
         parts += _format_list("document", [self.title(key) for key in scope.documents or ()])
         parts += _format_list("tag", scope.tags) + _format_list("type", scope.document_types)
         parts += _format_list("language", [language_title(name) or name for name in scope.languages])
+        parts += [item.replace("=", " ", 1) for item in scope.metadata]
         parts += [f"since {scope.since}"] if scope.since else []
         parts += [f"until {scope.until}"] if scope.until else []
         parts += [f"names {scope.names}"] if scope.names != "prefer" else []

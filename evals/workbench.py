@@ -172,7 +172,7 @@ class Workbench(workbench.workbench.Workbench):
             Cancelled: ``should_stop`` returned True.
         """
         check_extra("eval")
-        from evals.learning.learn import DEFAULT_RANKER_NAME, learn
+        from evals.learning.training import DEFAULT_RANKER_NAME, learn
 
         name = name or DEFAULT_RANKER_NAME
         with progress_bar("Learn", on_progress) as show:

@@ -6,13 +6,7 @@ import argparse
 import sys
 
 from workbench.errors import WorkbenchError
-from workbench.runtime import (
-    exit_on_closed_input,
-    install_signal_handlers,
-    limit_blas_threads,
-    pause_gc,
-    relax_gc,
-)
+from workbench.runtime import exit_on_closed_input, install_signal_handlers, limit_blas_threads, pause_gc, relax_gc
 
 # written out, so that --help need not import the tools
 TOOLSETS_HELP = (

@@ -126,7 +126,6 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
         return _respond_with_etag(request, await server.boundary.serve(FOLDERS_ROUTE, FOLDERS_ROUTE.name, arguments))
 
     async def openapi(request: Request) -> Response:
-        del request
         return JSONResponse(build_openapi_document((SOURCES_ROUTE, QUERY_ROUTE, FOLDERS_ROUTE)))
 
     app.router.routes.extend(
@@ -143,7 +142,6 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
 
 async def _check_health(server: WorkbenchServer, request: Request) -> Response:
     """Report whether calls can be served; a slow database counts as down."""
-    del request
     opening = server.opening
     state: JsonObject = {"ready": opening.is_ready, "warm": opening.is_warm, "version": __version__}
     if not opening.is_settled:  # still opening; calls wait for it

@@ -34,7 +34,6 @@ def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> N
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion | None:
-        del ref
         arguments = (context.arguments if context is not None else None) or {}
         wb = await opening.ready()
         return await anyio.to_thread.run_sync(complete_argument, wb, argument.name, argument.value, dict(arguments))

@@ -123,7 +123,6 @@ class WorkbenchServer(MCPServer[EmptyState]):
 
         If the database is unavailable, only the catalogue is listed.
         """
-        del ctx
         cursor = params.cursor if params is not None else None
         catalogue = await self.list_resources() if cursor is None else []
         try:

@@ -145,7 +145,6 @@ class Subscribers:
 
     async def begin(self, ctx: Context, params: NotificationParams) -> None:
         """Notify a client of added and deleted resources until its connection closes."""
-        del params
         connection = _get_connection(ctx)
 
         def notify(event: ServerEvent) -> None:

@@ -154,7 +154,6 @@ def dump_json(value: JsonValue) -> str:
 
 def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     """Serialise an error in the form of the knowledge and workspace tools."""
-    del given
     return dump_json({"success": False, "error": error, "suggestion": suggestion})
 
 

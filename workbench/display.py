@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.types import Comparison, IngestReport, Passage, SearchResult
 
-LIST_EXCERPT_CHARS, COLUMN_EXCERPT_CHARS = (
-    320,
-    170,
-)  # characters of a passage in a list, and in a column of a comparison
+# characters of a passage in a list, and in a column of a comparison
+LIST_EXCERPT_CHARS, COLUMN_EXCERPT_CHARS = (320, 170)
 _MAX_LABEL_CHARS = 44  # characters of a passage's name in the chart
 
 _STYLE = """<style>

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 
 MAX_IDS_LISTED = 12  # objects with the same title that a message lists
 
-SETUP_HINT = (
-    "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"  # of an LLM
-)
+# of an LLM
+SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"
 
 
 class WorkbenchError(Exception):

@@ -94,19 +94,16 @@ def comparison_notebook(comparison: Comparison, asked: CompareArguments) -> str:
     return notebook_json(introduction, [ask, "comparison.to_pandas()", "comparison.plot()", "wb.close()"])
 
 
+# by file suffix: title, media type, writer
 EXPORT_FORMATS: Mapping[str, tuple[str, str, Callable[[Comparison, CompareArguments], str]]] = {
     ".md": ("Markdown", "text/markdown", comparison_markdown),
     ".json": ("JSON", "application/json", comparison_json),
     ".ipynb": ("Notebook", "application/x-ipynb+json", comparison_notebook),
-}  # by file suffix: title, media type, writer
+}
 
 
 def export_comparison(comparison: Comparison, asked: CompareArguments, name: str) -> str:
-    """Return the comparison in the format of a file's suffix.
-
-    Raises:
-        InvalidInput: The suffix is unknown.
-    """
+    """Return the comparison in the format of a file's suffix. Raises InvalidInput if the suffix is unknown."""
     ending = PurePath(name).suffix.lower()
     if ending not in EXPORT_FORMATS:
         raise InvalidInput(

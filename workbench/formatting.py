@@ -13,11 +13,7 @@ from workbench.types import Countdown, OnProgress, Progress, time_left_text
 
 
 def parse_assignments(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Parse ``name=value`` texts.
-
-    Raises:
-        InvalidInput: A text has another form; the message names the option.
-    """
+    """Parse ``name=value`` texts. Raises InvalidInput if a text has another form; the message names the option."""
     pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -28,13 +24,12 @@ def parse_assignments(texts: Sequence[str], option: str) -> dict[str, str]:
 
 
 @contextmanager
-def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "doc") -> Generator[OnProgress]:
+def progress_bar(title: str, instead: OnProgress | None = None) -> Generator[OnProgress]:
     """Yield a function that shows progress on stderr or in a notebook's cell.
 
     Args:
         title: Text before the bar.
         instead: Callback of a caller that shows progress itself; it replaces the bar.
-        unit: Name of what is counted; empty if that changes during the work.
     """
     if instead is not None:
         yield instead
@@ -44,7 +39,7 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
         from tqdm.auto import tqdm
 
     countdown = Countdown()
-    with tqdm(total=0, desc=title, unit=unit, leave=False) as bar:
+    with tqdm(total=0, desc=title, unit="doc", leave=False) as bar:
 
         def show(progress: Progress) -> None:
             bar.total = progress.total
@@ -77,3 +72,8 @@ def sources_text(own: int, family: int) -> str:
     """Return "2 sources", and how many others have conversations, articles or archives, if any."""
     others = f" and {family:,} with conversations, articles or archives" if family else ""
     return count_text(own, "source") + others
+
+
+def format_dollars(amount: float) -> str:
+    """Return an amount of money with two digits that count, such as "$12.30" or "$0.0042"."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${float(f'{amount:.2g}'):.10f}".rstrip("0").rstrip(".")

@@ -35,9 +35,8 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
         language: Snowball's name for the stemmer's language.
     """
     wanted = _stems(query, language)
-    initials = (
-        {word[0] for word in wanted} if language == "english" else None
-    )  # a stem keeps the first letter of its word
+    # a stem keeps the first letter of its word
+    initials = {word[0] for word in wanted} if language == "english" else None
     spans = [
         word.span() for word in iter_spaced_words(text) if _is_wanted(word.group().lower(), language, wanted, initials)
     ]

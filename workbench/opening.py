@@ -143,11 +143,7 @@ class Opening:
 
     @property
     def workbench(self) -> Workbench:
-        """The open workbench, for callers that know that it is open.
-
-        Raises:
-            WorkbenchError: It is not open.
-        """
+        """The open workbench, for callers that know that it is open. Raises WorkbenchError if it is not open."""
         future = self._future
         if future is None or not future.done():
             raise WorkbenchError("The workbench is still opening; try again in a moment.")

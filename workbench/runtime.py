@@ -22,11 +22,8 @@ from workbench.errors import ConfigurationError
 
 # One thread for numpy's matrix products
 
-BLAS_VARIABLES = (
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)  # numpy from wheels, conda, on a Mac
+# numpy from wheels, conda, on a Mac
+BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def limit_blas_threads() -> None:
@@ -105,7 +102,6 @@ def exit_on_closed_input(is_enabled: bool = True) -> Generator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
     for ending in STOP_SIGNALS:
         signal.signal(ending, _ignore)
     raise KeyboardInterrupt
@@ -113,7 +109,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _ignore(number: int, frame: FrameType | None) -> None:
     """Do nothing: shutdown is already in progress."""
-    del number, frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +139,7 @@ EXTRAS: dict[str, Extra] = {
             ("streamlit", "altair", "pandas", "latex2mathml", "markdown_it", "mdit_py_plugins"),
         ),
         Extra("crawl", "Reading web pages", ("crawl4ai", "playwright", "protego")),
-        Extra(
-            "eval",
-            "Measuring quality or speed",
-            ("ir_measures", "tiktoken", "bm25s", "matplotlib"),
-        ),
+        Extra("eval", "Measuring quality or speed", ("ir_measures", "tiktoken", "bm25s", "matplotlib")),
         Extra("ragas", "Judging with ragas' own prompts", ("ragas", "langchain_community")),
         Extra("local-llm", "A language model on this machine", ("xllamacpp",)),
         Extra("otel", "Telemetry", ("opentelemetry.sdk", "opentelemetry.exporter")),

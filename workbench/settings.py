@@ -170,7 +170,6 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read arguments first, then the environment, then the workbench's variables in ``.env``."""
-        del file_secret_settings
         assert isinstance(dotenv_settings, DotEnvSettingsSource)
         file = ".env" if dotenv_settings.env_file == "" else dotenv_settings.env_file
         return init_settings, env_settings, _OwnDotEnvVariables(settings_cls, file)
@@ -292,6 +291,7 @@ def _format_value(value: object) -> str:
 SECRET_SHOWN = "••••••"
 ENVIRONMENT, DEFAULT = "environment", "default"
 _PROVIDER_KEY = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
+_PROVIDER_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_(KEY|BASE)")
 _PLAIN = re.compile(r"[\w:/.@?=&%+,~-]*")  # needs no quotes in .env
 _WRITING = threading.Lock()
 
@@ -331,16 +331,17 @@ def list_settings() -> list[SettingValue]:
         hides = is_secret(variable)
         rows.append(SettingValue(variable, SECRET_SHOWN if hides and value else value, origin, hides))
     held = next(row.origin for row in rows if row.variable == variable_name("provider_keys"))
-    keys = [name for name in sorted(provider_variables(settings)) if _PROVIDER_KEY.fullmatch(name)]
-    origins = [(name, ENVIRONMENT if name in environment else held) for name in keys if name != "WORKBENCH_LLM_API_KEY"]
-    rows.extend(SettingValue(name, SECRET_SHOWN, origin, is_secret=True) for name, origin in origins)
+    for name, value in sorted(provider_variables(settings).items()):
+        if _PROVIDER_VARIABLE.fullmatch(name) and name != "WORKBENCH_LLM_API_KEY":
+            origin, hides = ENVIRONMENT if name in environment else held, is_secret(name)
+            rows.append(SettingValue(name, SECRET_SHOWN if hides else value, origin, hides))
     return rows
 
 
 def write_settings(changes: Mapping[str, str]) -> Path:
     """Write settings to .env in the working directory, in one step and readable by its owner only; "" removes one.
 
-    Comments and other variables are kept. A provider's key, such as VOYAGE_API_KEY, is put into PROVIDER_KEYS.
+    Comments and other variables are kept. A provider's VOYAGE_API_KEY or VOYAGE_API_BASE is put into PROVIDER_KEYS.
 
     Raises:
         InvalidInput: There is no such setting, or a file cannot hold its value.
@@ -372,8 +373,8 @@ def write_settings(changes: Mapping[str, str]) -> Path:
 
 def _check_change(variable: str, value: str, environment: Mapping[str, str]) -> None:
     known = [variable_name(name) for name in Settings.model_fields]
-    is_key = _PROVIDER_KEY.fullmatch(variable) is not None and not variable.startswith("WORKBENCH_")
-    if variable not in known and not is_key and variable != "WORKBENCH_MODEL_API_KEY":
+    is_key = _PROVIDER_VARIABLE.fullmatch(variable) is not None and not variable.startswith("WORKBENCH_")
+    if variable not in known and not is_key and variable not in ("WORKBENCH_MODEL_API_KEY", "WORKBENCH_MODEL_API_BASE"):
         near = get_close_matches(variable, known, n=1) or get_close_matches(f"WORKBENCH_{variable}", known, n=1)
         hint = f"did you mean {near[0]}?" if near else "'workbench settings list' shows all."
         raise InvalidInput(f"Unknown setting {variable}; {hint}")

@@ -192,7 +192,6 @@ class _WarnOnce(logging.Handler):
     has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        del record
         if not self.has_warned:
             self.has_warned = True
             logger.warning(EXPORT_FAILED)

@@ -31,9 +31,8 @@ CONFIGURATIONS = {
 }  # fmt: skip
 LANGUAGES = tuple(sorted({*CONFIGURATIONS.values(), "cjk", "simple"}))  # "simple": no stemming
 AUTO = "auto"  # language of a source whose texts are identified one by one
-MAX_PASSAGES_STEMMED_AT_ONCE = (
-    500  # passages of a source up to which a new language is applied at once and not by a job
-)
+# passages of a source up to which a new language is applied at once and not by a job
+MAX_PASSAGES_STEMMED_AT_ONCE = 500
 _CJK_CODES = ("zh", "ja", "ko")
 
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
@@ -202,9 +201,8 @@ ABBREVIATIONS = frozenset(
 RARELY_LAST = frozenset("e.g i.e cf viz vs mr mrs ms dr prof fig figs eq eqs nr z.b d.h vgl p.ex".split())  # noqa: SIM905
 MAX_ABBREVIATION_CHARS = 24  # characters before a full stop that are examined for an abbreviation
 MAX_RUN_IN_CHARS = 80  # maximum length of a bold heading at the start of its sentence
-RUN_IN_HEADING = re.compile(
-    r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL
-)  # "**Colour.** Warm greys" is one sentence
+# "**Colour.** Warm greys" is one sentence
+RUN_IN_HEADING = re.compile(r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL)
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -267,9 +265,8 @@ NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 INVISIBLE_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
 )
-DIVIDED_WORD = re.compile(
-    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
-)  # a soft hyphen at the end of a line
+# a soft hyphen at the end of a line
+DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)")
 TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor movements in logs (ECMA-48)
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")

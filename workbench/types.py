@@ -234,13 +234,14 @@ class Scope(Value):
     document_types: tuple[str, ...] = ()
     documents: tuple[str, ...] | None = None
     languages: tuple[str, ...] = ()  # ISO 639-1 codes or names; "cjk" is Chinese, Japanese, Korean, "simple" any other
+    metadata: tuple[str, ...] = ()  # NAME=VALUE; all of the names, and one of the values of each
     since: date | None = None
     until: date | None = None
     names: NamesUse = "prefer"  # documents named in the question: boost them, require them, or ignore their names
     ignored_names: tuple[str, ...] = ()  # names that are ignored in any case
 
     def __post_init__(self) -> None:
-        for name in ("tags", "sources", "document_types", "documents", "languages", "ignored_names"):
+        for name in ("tags", "sources", "document_types", "documents", "languages", "metadata", "ignored_names"):
             if isinstance(value := getattr(self, name), str):  # a single name, not a sequence of letters
                 object.__setattr__(self, name, (value,))
 
@@ -253,6 +254,7 @@ class ResolvedScope(Value):
     document_ids: tuple[str, ...] | None = None  # the same
     document_types: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each name with its values in lower case
     since: date | None = None
     until: date | None = None
     preferred_source_ids: tuple[str, ...] = ()  # win ties between passages: a project's own sources
@@ -272,6 +274,7 @@ class ResolvedScope(Value):
             document_ids=self.document_ids,
             document_types=self.document_types,
             languages=self.languages,
+            metadata=self.metadata,
             since=self.since,
             until=self.until,
         )
@@ -286,7 +289,7 @@ class ResolvedScope(Value):
         """True if nothing is filtered out."""
         return (
             self.source_ids is None and self.document_ids is None and not self.document_types
-            and not self.languages
+            and not self.languages and not self.metadata
             and self.since is None and self.until is None and not self.without_documents
         )  # fmt: skip
 
@@ -493,6 +496,10 @@ class IngestFailure(Value):
 
 
 MAX_NOTES = 200  # sentences about documents in the report of an ingest
+READING_KEYS = frozenset((  # metadata about the reading of a file, which does not apply to the next version of it
+    "left_out", "hidden_parts", "encoding", "pages", "page_labels", "turned_pages", "unreadable_pages",
+    "unread_pictures", "uncertain_pages", "scanned_pages", "ocr_confidence",
+))  # fmt: skip
 
 
 def format_left_out(counts: Mapping[str, int]) -> str:
@@ -593,12 +600,7 @@ class IngestReport(Value):
         """Return the JSON of ``workbench ingest --json``."""
         return {
             "source_id": self.source_id,
-            "documents": {
-                "added": self.added,
-                "updated": self.updated,
-                "unchanged": self.unchanged,
-                "failed": len(self.failures),
-            },
+            "documents": {name: self.counts[name] for name in ("added", "updated", "unchanged", "failed")},
             "passages": self.passages,
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),

@@ -126,7 +126,8 @@ def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
     wanted = name or settings.reranker
     if wanted == BUILT_IN_RERANKER:
         return None
-    return load_cross_encoder(wanted, settings.embedding_threads, provider_variables(settings))
+    configured = wanted == settings.reranker  # others come from the parameters of a search, which a link may contain
+    return load_cross_encoder(wanted, settings.embedding_threads, provider_variables(settings), any_url=configured)
 
 
 TRIED_MODELS = ("llm", "embedding", "reranker")

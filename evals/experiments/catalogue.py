@@ -8,6 +8,7 @@ resume.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from evals.experiments.leaderboard import LeaderboardLine, Winner, find_winner, load_winner, make_leaderboard
@@ -16,6 +17,7 @@ from evals.experiments.runs import (
     CellResult,
     CellRuns,
     Experiment,
+    Prices,
     RunFile,
     Share,
     ShareOutcome,
@@ -229,7 +231,8 @@ class Experiments:
         """Return every started cell, measured with the judgments of the experiment's test set version."""
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
-        return [self._result(experiment, test_set, row) for row in self._experiments.runs(experiment.id)]
+        prices = Prices.from_settings(self._wb.settings)
+        return [self._result(experiment, test_set, row, prices) for row in self._experiments.runs(experiment.id)]
 
     def leaderboard(self, experiment_id: str, metric: str | None = None) -> list[LeaderboardLine]:
         """Return the finished runs, best first, each compared with the best and corrected for every pair of runs.
@@ -265,11 +268,13 @@ class Experiments:
         """Store the verdicts on a run in addition to its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
 
-    def _result(self, experiment: Experiment, test_set: TestSet, row: Row) -> CellResult:
+    def _result(self, experiment: Experiment, test_set: TestSet, row: Row, prices: Prices) -> CellResult:
         run = None
         if row["status"] == "done":
             answers = {answer["question_id"]: parse_answer(answer) for answer in self._runs.answers(row["id"])}
-            run = score_answers(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
+            asked, model = (row["strategy"], row["parameters"]), row["index_settings"]["embedding_model"]
+            dollars = prices.mean_cost(test_set.answerable, answers, *asked, model)
+            run = replace(score_answers(test_set, *asked, answers, experiment.metrics), dollars=dollars)
         size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
         place = (row["index_name"], size, row["error"], row["position"], row["extra"], row["note"], tuple(row["tags"]))

@@ -8,8 +8,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from evals.experiments.runs import CellResult, Experiment, Ranking, StrategyRun
 from evals.gateway import describe_deleted, list_documents, resolve_scope
@@ -29,7 +30,7 @@ from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
 from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX
-from workbench.types import FAULT_END, JsonObject, Value, as_integer, as_items, as_number, as_text
+from workbench.types import FAULT_END, JsonObject, Value, as_items, as_number
 from workbench.workbench import Workbench
 
 SCORE_DIGITS = 6
@@ -58,6 +59,8 @@ class LeaderboardLine(Value):
     bounds: tuple[float, float] | None = None  # of the mean, if none or all of these documents were relevant
     note: str = ""
     tags: tuple[str, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)  # means per question, as in ``StrategyRun.usage``
+    dollars: float | None = None  # mean cost of a question; None if no price is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +173,9 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
-    tail = [
-        "low",
-        "high",
-        "p50_ms",
-        "p95_ms",
-        "index",
-        "index_bytes",
-        "p",
-        "p_against_best",
-        "won",
-        "lost",
-        "unjudged",
-        "scope",
-    ]
+    used = ("context_tokens", "llm_calls", "llm_input_tokens", "llm_output_tokens")
+    tail = ["low", "high", "p50_ms", "p95_ms", "index", "index_bytes"]
+    tail += ["p", "p_against_best", "won", "lost", "unjudged", *used, "dollars", "scope"]
     writer.writerow(["run", "status", *metrics, *tail])
     for line in lines:
         best = line.against_best
@@ -191,8 +183,9 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
         index = [line.index_name, line.index_bytes]
+        costs = [*(line.usage.get(name, "") for name in used), line.dollars]
         writer.writerow(
-            [line.label, line.status, *values, *line.interval, *times, *index, *against, line.unjudged, scope]
+            [line.label, line.status, *values, *line.interval, *times, *index, *against, line.unjudged, *costs, scope]
         )
     return stream.getvalue()
 
@@ -242,6 +235,8 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
         bounds=result.run.bounds.get(metric) if result.run else None,
         note=result.note,
         tags=result.tags,
+        usage=result.run.usage if result.run else {},
+        dollars=result.run.dollars if result.run else None,
     )
 
 
@@ -367,18 +362,8 @@ def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner
 def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
     """Return an experiment's winner from its stored form."""
     low, high = (as_number(end) for end in as_items(stored["interval"]))
-    return Winner(
-        experiment_id=experiment.id,
-        test_set_id=experiment.test_set_id,
-        label=as_text(stored["label"]),
-        strategy=as_text(stored["strategy"]),
-        metric=as_text(stored["metric"]),
-        score=as_number(stored["score"]),
-        interval=(low, high),
-        created_at=experiment.created_at,
-        tied=as_integer(stored["tied"]),
-        is_decided=bool(stored["is_decided"]),
-    )
+    values: dict[str, Any] = {**stored, "interval": (low, high), "created_at": experiment.created_at}
+    return Winner(**values)
 
 
 def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:

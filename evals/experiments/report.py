@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import CITATION_PRECISION, CITATION_RECALL, HOLDING, AnswerScores, Refusals
-from evals.experiments.runs import EvalRun, Experiment, Prices, StrategyRun
+from evals.experiments.runs import BYTES_PER_TOKEN, EvalRun, Experiment, Prices, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
-from workbench.models.model_names import BYTES_PER_TOKEN, format_dollars
+from workbench.formatting import format_dollars
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, ParameterValue
 

@@ -293,8 +293,22 @@ class Prices(Value):
 
     def knows(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> bool:
         """Return whether a part of the cost of a search is known."""
-        is_llm_priced = STRATEGIES[strategy].needs_llm and (self.llm_input or self.llm_output)
+        is_llm_priced = asks_llm(strategy, parameters) and (self.llm_input or self.llm_output)
         return bool(self.machine or is_llm_priced or any(self.rates(strategy, parameters, model)))
+
+    def mean_cost(
+        self,
+        questions: Sequence[Question],
+        answers: Mapping[str, Ranking],
+        strategy: str,
+        parameters: Mapping[str, ParameterValue],
+        model: str,
+    ) -> float | None:
+        """Return the mean cost of the answered questions in dollars; None if no price or no strategy is known."""
+        asked = [question for question in questions if question.id in answers]
+        if not asked or strategy not in STRATEGIES or not self.knows(strategy, parameters, model):
+            return None
+        return fmean(self.cost(one.text, answers[one.id], strategy, parameters, model) for one in asked)
 
     def cost(
         self, question: str, answer: Ranking, strategy: str, parameters: Mapping[str, ParameterValue], model: str
@@ -344,7 +358,6 @@ def run_strategies(
         over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
         priced = (strategy, checked, over.index.embedding_model)
         rounds: list[dict[str, Ranking]] = [{} for _ in range(times)]
-        before = spent
         warm_up(wb, over, test_set.answerable[0], strategy, checked)
         for answers, question in product(rounds, test_set.answerable):
             _check_stop(should_stop)
@@ -358,9 +371,10 @@ def run_strategies(
                 on_progress(Progress(done, total, name))
         if len(rounds[-1]) < asked:  # the budget is used up
             break
-        dollars = (spent - before) / asked / len(rounds) if prices.knows(*priced) or spent > before else None
+        costs = [prices.mean_cost(test_set.answerable, answers, *priced) for answers in rounds]
+        known = [cost for cost in costs if cost is not None]
         scored = [score_answers(test_set, name, checked, answers, metrics) for answers in rounds]
-        runs[name] = replace(average_rounds(scored), dollars=dollars)
+        runs[name] = replace(average_rounds(scored), dollars=fmean(known) if known else None)
     if not runs:
         raise InvalidInput(
             f"The budget was used up after {done:,} of {total:,} searches; raise it, or ask fewer questions."
@@ -382,7 +396,7 @@ def _plan_run(
         raise InvalidInput(f"Invalid number of repetitions {repeats}; use a whole number from 1 to {MAX_REPEATS}.")
     strategy, index = split_strategy(name, None)
     checked = check_parameters(strategy, parameters.get(name) or parameters.get(strategy))
-    uses_llm = any(asks_llm(strategy, checked, question.turns) for question in test_set.answerable)
+    uses_llm = asks_llm(strategy, checked, has_turns=any(question.turns for question in test_set.answerable))
     return strategy, index, checked, repeats if uses_llm else 1
 
 
@@ -467,9 +481,8 @@ def warm_up(
     wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
 ) -> None:
     """Search once untimed, so that no question's latency includes loading models."""
-    if not asks_llm(
-        strategy, parameters, question.turns
-    ):  # such a search costs money, and the LLM dominates its latency
+    # A search with an LLM costs money, and the LLM dominates its latency.
+    if not asks_llm(strategy, parameters, has_turns=bool(question.turns)):
         wb.search_service.search(question.text, _make_ask(corpus, question, strategy, parameters))
 
 

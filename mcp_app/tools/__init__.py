@@ -23,9 +23,8 @@ ALL_TOOLSETS, DEFAULT_TOOLSET = "all", "default"  # names for several toolsets
 # Search, ingest and read documents, in at most 5,000 tokens including schemas.
 DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL_TOOLS, *reading.ESSENTIAL_TOOLS)
 _TOOL_NAMES = {tool.name for tools in (*TOOLSETS.values(), *NAMED_TOOLSETS.values()) for tool in tools}
-_PLAIN_WORDS = {
-    name for name in _TOOL_NAMES if name.isalpha() and name.islower()
-}  # tool names only if followed by a parenthesis
+# tool names only if followed by a parenthesis
+_PLAIN_WORDS = {name for name in _TOOL_NAMES if name.isalpha() and name.islower()}
 _TOOL_MENTION = re.compile(
     rf"\b(?:({'|'.join(sorted(_TOOL_NAMES - _PLAIN_WORDS))})\b|({'|'.join(sorted(_PLAIN_WORDS))})(?=\())"
 )

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-    del given
     text = f"Failed to search local archives: {error}"
     return f"{text.rstrip('.')}. {suggestion.rstrip('.')}." if suggestion else text
 

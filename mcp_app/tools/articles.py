@@ -36,7 +36,6 @@ def _render_indented(value: JsonValue) -> str:
 
 def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     """Return an error as a plain sentence."""
-    del given
     return error if error.startswith(_FIXED_MESSAGES) or not suggestion else f"{error.rstrip('.')}. {suggestion}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_app.arguments import Argument, Refused
 from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
-from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema
+from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import GET_JOB, ITEM_OFFSET, LIMIT
 from workbench.errors import NotFound
 from workbench.types import JsonObject, Scope, to_plain
@@ -26,10 +26,7 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
             "test_set": one.id,
             "title": cut(one.title, MAX_TITLE_CHARS),
             "over": one.over,
-            "questions": one.questions,
-            "answerable": one.answerable,
-            "judgments": one.judgments,
-            "grades": one.grades,
+            **pick(one, "questions", "answerable", "judgments", "grades"),
         }
         for one in sets[offset : offset + limit]
     ]

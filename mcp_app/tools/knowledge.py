@@ -209,16 +209,13 @@ def passage_json(passage: Passage) -> JsonObject:
         "url": passage.url,
         "similarity": round(max(0.0, passage.similarity), 4),
     }
-    if passage.metadata.get("language"):
-        metadata["language"] = passage.metadata["language"]
-    if passage.path:
-        metadata["path"] = cut(passage.path, MAX_TITLE_CHARS)
-    if passage.headings:
-        metadata["section"] = cut(" > ".join(passage.headings), MAX_TITLE_CHARS)
-    if passage.metadata.get("page"):
-        metadata["page"] = passage.metadata["page"]
-    if passage.metadata.get("page_label"):
-        metadata["page_label"] = passage.metadata["page_label"]
+    further: JsonObject = {
+        "language": passage.metadata.get("language"),
+        "path": cut(passage.path, MAX_TITLE_CHARS),
+        "section": cut(" > ".join(passage.headings), MAX_TITLE_CHARS),
+        **{name: passage.metadata.get(name) for name in ("page", "page_label")},
+    }
+    metadata |= {name: value for name, value in further.items() if value}
     return {
         "chunk_id": passage.passage_id,
         "document_id": passage.document_id,
@@ -300,8 +297,7 @@ def _create_document(call: Call, given: SimpleNamespace) -> JsonObject:
     )
     message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
     answer = document_json(written.document, "chunks_created")
-    if written.offer:
-        message += f". {written.offer}"
+    message = ". ".join(filter(None, [message, written.offer, *written.notes]))
     return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
 
 
@@ -331,7 +327,8 @@ def _update_document(call: Call, given: SimpleNamespace) -> JsonObject:
     if is_large(content["path"], given.content):
         return make_job_answer(call, call.wb.jobs.enqueue_document(**content, document=key))
     written = call.wb.documents.update(key, **content, on_progress=call.on_progress, should_stop=call.should_stop)
-    return {"success": True, "document": document_json(written.document), "message": "Document updated successfully"}
+    message = ". ".join(["Document updated successfully", *written.notes])
+    return {"success": True, "document": document_json(written.document), "message": message}
 
 
 def _delete_document(call: Call, given: SimpleNamespace) -> JsonObject:
@@ -363,13 +360,8 @@ def make_job_answer(call: Call, job: Job) -> JsonObject:
     return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
 
 
-_DOCUMENT_ACTIONS: dict[str, Callable[..., JsonObject]] = {
-    "create": _create_document,
-    "get": _get_document,
-    "list": _list_documents,
-    "update": _update_document,
-    "delete": _delete_document,
-}
+_RUNS_ON_DOCUMENTS = (_create_document, _get_document, _list_documents, _update_document, _delete_document)
+_DOCUMENT_ACTIONS: dict[str, Callable[..., JsonObject]] = dict(zip(ACTIONS, _RUNS_ON_DOCUMENTS, strict=True))
 
 MANAGE_DOCUMENT = Tool(
     name="manage_document",
@@ -453,16 +445,8 @@ def _list_sources(call: Call, given: SimpleNamespace) -> JsonObject:
 
 def _update_source(call: Call, given: SimpleNamespace) -> JsonObject:
     source = find_source(call, require(given.source_id, "source_id", "update", LIST_SOURCES_HINT))
-    changes = {
-        "title": given.title,
-        "url": given.url,
-        "project": given.project_id,
-        "folder": given.folder_name,
-        "tags": given.tags,
-        "language": given.language,
-        "encoding": given.encoding,
-        "hidden": given.hidden,
-    }
+    changes: dict[str, Any] = {"project": given.project_id, "folder": given.folder_name}
+    changes |= {name: getattr(given, name) for name in ("title", "url", "tags", "language", "encoding", "hidden")}
     wanted = {name: value for name, value in changes.items() if value}
     if not wanted:
         names = "title, url, project_id, folder_name, tags, language, encoding or hidden"
@@ -487,13 +471,8 @@ def _delete_source(call: Call, given: SimpleNamespace) -> JsonObject:
     return {"success": True, "message": message, "deleted": deleted}
 
 
-_SOURCE_ACTIONS: dict[str, Callable[..., JsonObject]] = {
-    "create": _create_source,
-    "get": _get_source,
-    "list": _list_sources,
-    "update": _update_source,
-    "delete": _delete_source,
-}
+_RUNS_ON_SOURCES = (_create_source, _get_source, _list_sources, _update_source, _delete_source)
+_SOURCE_ACTIONS: dict[str, Callable[..., JsonObject]] = dict(zip(ACTIONS, _RUNS_ON_SOURCES, strict=True))
 
 MANAGE_SOURCE = Tool(
     name="manage_source",
@@ -595,15 +574,9 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         return _list_crawls(call, page, per_page, offset)
     job_id = require(job_id, "job_id", action, _LIST_JOBS_HINT)
     crawls = call.wb.crawls
-    verbs: dict[str, Callable[[str], CrawlJob]] = {
-        "get": crawls.get,
-        "cancel": crawls.cancel,
-        "resume": crawls.resume,
-        "retry_failed": crawls.retry_failed,
-        "accept_removals": crawls.accept_removals,
-    }
+    run: Callable[[str], CrawlJob] = getattr(crawls, action)  # one of CRAWL_ACTIONS
     try:
-        job = verbs[action](job_id)
+        job = run(job_id)
     except NotFound:
         return _manage_other_job(call, action, job_id)
     if action in _CONTINUING_ACTIONS:

@@ -66,7 +66,6 @@ def make_family(**empty: Empty) -> ToolFamily:
 
 def make_empty_list(given: Mapping[str, object]) -> list[JsonValue]:
     """Return an empty list of results."""
-    del given
     return []
 
 
@@ -153,13 +152,7 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
 
 def place_json(place: SourcePlace) -> JsonObject:
     """Return the scope fields of a result."""
-    return {
-        "source_id": place.source_id,
-        "scope": place.scope,
-        "project_id": place.project_id,
-        "folder_name": place.folder_name,
-        "tags": list(place.tags),
-    }
+    return pick(place, "source_id", "scope", "project_id", "folder_name", "tags")
 
 
 def _get_section(passage: Passage) -> str | None:

@@ -167,6 +167,8 @@ def report_json(report: EmbeddingReport) -> JsonObject:
     """Return the counts of conversations; ``files`` counts their files."""
     counts: JsonObject = {"success": True, **pick(report, "embedded", "skipped"), "total_files": report.total}
     answer: JsonObject = {**counts, "files": report.files}
+    if report.notes:
+        answer["notes"] = cut(" ".join(report.notes))
     if report.failures:
         named: list[JsonObject] = [
             {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures

@@ -61,7 +61,8 @@ def test_a_database_that_is_slow_or_down_is_shown_without_serious_findings_at_ev
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        rows = seen(serve(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"), OPENING)
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        rows = seen(serve(f"postgresql://nobody@{place}/nothing?connect_timeout=250"), OPENING)
     write_sheets(rows | seen(serve("postgresql://nobody@127.0.0.1:1/nothing"), DOWN), "broken")
 
 

@@ -20,13 +20,13 @@ from evals.learning.fitting import (
     measure_ndcg,
     rank_by_weights,
 )
-from evals.learning.learn import learn
 from evals.learning.training import (
     Material,
     check_enough,
     cross_validate,
     describe_verdict,
     has_seen_test_set,
+    learn,
     make_priors,
     train,
 )

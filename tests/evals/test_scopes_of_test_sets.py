@@ -16,7 +16,7 @@ from evals.experiments.catalogue import Experiments, make_cells
 from evals.experiments.leaderboard import describe_judged_outside, make_leaderboard, to_csv
 from evals.experiments.report import to_notebook
 from evals.judges.generation import add_synthetic
-from evals.learning.learn import learn
+from evals.learning.training import learn
 from evals.test_set import Question
 from evals.test_sets.exchange import add_agent_queries, import_csv
 from evals.test_sets.folders import list_sample_documents, load_test_set

@@ -521,3 +521,84 @@ def test_parts_that_are_nested_deeper_than_parsers_read_are_not_lost() -> None:
     document.save(target)
     with pytest.raises(UnreadableDocument, match="has parts that are nested too deeply"):
         read_bytes(target.getvalue(), "a.docx")
+
+
+# Links, charts and controls of sheets and slides
+
+SCHEMAS = "http://schemas.openxmlformats.org"
+CHART = (
+    f'<c:chartSpace xmlns:c="{SCHEMAS}/drawingml/2006/chart" xmlns:a="{SCHEMAS}/drawingml/2006/main"><c:chart><c:title>'
+    "<c:tx><c:rich><a:p><a:r><a:t>Passengers</a:t></a:r></a:p></c:rich></c:tx></c:title><c:plotArea><c:barChart>{}"
+    "</c:barChart></c:plotArea></c:chart></c:chartSpace>"
+)
+SERIES = (
+    "<c:ser><c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>2030</c:v></c:pt></c:strCache></c:strRef></c:tx>"
+    "<c:cat><c:strRef><c:strCache><c:pt idx='0'><c:v>Visby</c:v></c:pt></c:strCache></c:strRef></c:cat>"
+    "<c:val><c:numRef><c:numCache><c:pt idx='0'><c:v>41</c:v></c:pt></c:numCache></c:numRef></c:val></c:ser>"
+)
+CONTROLS = """<xml xmlns:v="urn:schemas-microsoft-com:vml" xmlns:x="urn:schemas-microsoft-com:office:excel">
+<v:shape><v:textbox><div><font>Fenced</font></div></v:textbox>
+<x:ClientData ObjectType="Checkbox"><x:Checked>1</x:Checked></x:ClientData></v:shape>
+<v:shape><v:textbox><div>Roofed</div></v:textbox><x:ClientData ObjectType="Checkbox"/></v:shape>
+<v:oval alt="Plan of the quay"/><v:shape><x:ClientData ObjectType="Drop"/></v:shape>
+<v:shape><v:textbox><div>Ada</div></v:textbox><x:ClientData ObjectType="Note"/></v:shape></xml>"""
+
+
+def add_parts(book: openpyxl.Workbook, **parts: tuple[str, str]) -> bytes:
+    """Return a workbook with parts of a kind (their XML, and that of the chart they refer to) on its first sheet."""
+    relation = '<Relationship Id="x{0}" Target="{1}" Type="http://x/{0}"/>'
+    frame = f'<Relationships xmlns="{SCHEMAS}/package/2006/relationships">{{}}</Relationships>'
+    book.save(stream := io.BytesIO())
+    with zipfile.ZipFile(stream, "a") as package:
+        links = "".join(relation.format(kind, f"{kind}.xml") for kind in parts)
+        package.writestr("xl/worksheets/_rels/sheet1.xml.rels", frame.format(links))
+        for kind, (xml, chart) in parts.items():
+            package.writestr(f"xl/worksheets/{kind}.xml", xml)
+            package.writestr(f"xl/worksheets/_rels/{kind}.xml.rels", frame.format(relation.format("chart", "c.xml")))
+            if chart:
+                package.writestr("xl/worksheets/c.xml", chart)
+    return stream.getvalue()
+
+
+def test_the_addresses_of_linked_cells_are_read() -> None:
+    book = make_book(("Part", "Maker"), ("V-7", "Kelp Ltd"), ("V-8", "mail ada@kelp.test"), ("V-9", "See V-7"))
+    for cell, address in (("B2", "https://kelp.test/v7"), ("B3", "mailto:ada@kelp.test")):
+        book.worksheets[0][cell].hyperlink = address
+    book.worksheets[0]["B4"].hyperlink = "#Sheet!A2"
+    book.worksheets[0]["A4"] = '=HYPERLINK("https://kelp.test/v9","V-9")'
+    text = read(edited(book, sheet1=('"V-9")</f><v></v>', '"V-9")</f><v>V-9</v>')), "a.xlsx").text
+    rows = ("| V-7 | [Kelp Ltd](https://kelp.test/v7) |", "| V-8 | mail ada@kelp.test |")
+    assert text.split("\n")[4:] == [*rows, "| [V-9](https://kelp.test/v9) | See V-7 |"]
+
+
+def test_the_address_of_linked_words_on_a_slide_is_read_and_that_of_a_shape_counted() -> None:
+    slides = Presentation()
+    slide = slides.slides.add_slide(slides.slide_layouts[5])
+    run = slide.shapes.title.text_frame.paragraphs[0].add_run()
+    run.text, run.hyperlink.address = "Tide tables", "https://tide.test/2030"
+    slide.shapes.add_textbox(0, 0, 9, 9).click_action.hyperlink.address = "https://tide.test"
+    slides.save(target := io.BytesIO())
+    document = read(target.getvalue(), "a.pptx")
+    assert (document.title, document.text) == ("Tide tables", "## [Tide tables](https://tide.test/2030)")
+    assert document.metadata["left_out"] == {"addresses of linked shapes": 1}
+
+
+def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
+    chart = (f'<x xmlns="{SCHEMAS}/x"/>', CHART.format(SERIES))
+    document = read(add_parts(make_book(), drawing=chart, vmlDrawing=(CONTROLS, "")), "a.xlsx")
+    chart_text = "Passengers\n\n|  | 2030 |\n| --- | --- |\n| Visby | 41 |"
+    assert document.text == f"{TABLE}\n\n☒ Fenced\n☐ Roofed\n[Image: Plan of the quay]\n\n{chart_text}"
+    assert document.metadata["left_out"] == {"form fields": 1}
+    document = read(add_parts(make_book(), drawing=(chart[0], CHART.format(""))), "a.xlsx")
+    assert document.text == f"{TABLE}\n\nPassengers" and document.metadata["left_out"] == {"charts": 1}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_file_that_declares_entities_is_refused_as_an_xml_bomb(encoding: str) -> None:
+    entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "ha"}">' for n in range(9))
+    bomb = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE x [{entities}]><x>&a8;</x>'
+    for name, part in (("a.docx", "word/document.xml"), ("a.xlsx", "xl/worksheets/sheet1.xml")):
+        with zipfile.ZipFile(target := io.BytesIO(), "w") as package:
+            package.writestr(part, bomb.encode(encoding))
+        with pytest.raises(UnreadableDocument, match=f"'{name}' declares XML entities"):
+            read(target.getvalue(), name)

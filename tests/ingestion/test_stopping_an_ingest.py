@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import Cancelled
-from workbench.ingestion.incoming import upload_item
+from workbench.ingestion.incoming import text_item
 from workbench.ingestion.prefetch import WriteBehind, prefetch
 from workbench.services.documents import IngestOptions
 
@@ -51,10 +51,12 @@ def test_an_ingest_that_waits_for_another_writer_can_be_stopped(wb: Workbench) -
         asked = iter([False] * 4)
         with pytest.raises(Cancelled):
             wb.documents.ingest_items(
-                source.id, [upload_item("a.md", b"# A\n\nOne.")], IngestOptions(should_stop=lambda: next(asked, True))
+                source.id,
+                [text_item("a.md", "# A\n\nOne.", title="A")],
+                IngestOptions(should_stop=lambda: next(asked, True)),
             )
     assert wb.documents.count() == 0
-    assert wb.documents.ingest_items(source.id, [upload_item("a.md", b"# A\n\nOne.")]).added == 1
+    assert wb.documents.ingest_items(source.id, [text_item("a.md", "# A\n\nOne.", title="A")]).added == 1
 
 
 def test_a_build_that_waits_for_another_writer_can_be_stopped(wb: Workbench, folder: Callable[..., Path]) -> None:

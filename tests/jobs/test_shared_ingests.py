@@ -14,7 +14,7 @@ from tests.jobs.test_jobs import LONG
 from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
-from workbench.ingestion.incoming import text_item, upload_item
+from workbench.ingestion.incoming import text_item
 from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
@@ -111,8 +111,9 @@ def test_a_job_that_is_stopped_in_the_middle_continues_with_what_is_left(
 
 
 def test_small_items_are_put_together_and_a_large_one_comes_last_and_alone() -> None:
-    half = b"x" * (PART_BYTES // 2)
-    items = [upload_item("large.md", b"x" * 400_000), *(upload_item(f"{number}.md", half) for number in range(5))]
+    half = "x" * (PART_BYTES // 2)
+    texts = ["x" * 400_000, *[half] * 5]
+    items = [text_item(f"{number}.md", text, title="") for number, text in enumerate(texts)]
     assert divide_items(items) == [[1, 2], [3, 4], [5], [0]]
 
 

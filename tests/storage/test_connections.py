@@ -31,6 +31,14 @@ def asked(url: str) -> str:
     return str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "expected"), [("", 10.0), ("?connect_timeout=45", 45.0), ("?connect_timeout=0", 10.0)]
+)
+def test_a_url_may_bring_its_own_connect_timeout(parameter: str, expected: float) -> None:
+    database = Database(f"postgresql://nobody@127.0.0.1:1/nothing{parameter}")
+    assert database.connect_timeout == expected
+
+
 @pytest.fixture
 def guarded_url(server_url: str, test_home: Path) -> str:
     """The test's server, for a user who must give a password."""

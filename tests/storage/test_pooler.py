@@ -199,7 +199,7 @@ def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
             wb.documents.create(text="Herons stand in the reeds.", title="Herons")
             assert len(wb.search("herons")) == 1
             stop_server(shared_home)
-            monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 1.0)
+            monkeypatch.setattr(wb.corpus.database, "connect_timeout", 1.0)
             with pytest.raises(StorageError, match=r"is unreachable|check that it is running|is down or overloaded"):
                 wb.search("herons")
             start_embedded_server(shared_home / "postgres")
@@ -224,7 +224,7 @@ def test_a_pooler_whose_servers_are_all_taken_is_a_sentence(
         url = by.url(database_url)
         with Workbench.open(settings=make_settings(database_url=url)) as wb:
             assert len(wb.documents.list()) == 0
-            monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 0.2)
+            monkeypatch.setattr(wb.corpus.database, "connect_timeout", 0.2)
             with wb.jobs.table.hold("some name"), pytest.raises(StorageError, match="down or overloaded"):
                 wb.documents.list()
             assert len(wb.documents.list()) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def declare_ingest(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder or a zip archive of files")
     parser.add_argument(
         "--source", metavar="TITLE|ID", help="source to add them to; created if no source has that title"
@@ -105,7 +105,6 @@ def _print_report(console: Console, report: IngestReport) -> None:
 
 
 def declare_documents(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List documents, oldest first.", _list_documents)
     listing.add_argument("--source", metavar="ID", help="only documents of this source (id or title)")
@@ -173,12 +172,12 @@ def _create_document(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     if content["path"] is None and content["text"] is None:
         raise InvalidInput("No content given; use --file or --text.")
     written = wb.documents.create(source=arguments.source, **content)
-    return _print_document(out, written.document, written.outcome)
+    return _print_document(out, written.document, written.outcome, written.notes)
 
 
 def _update_document(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     written = wb.documents.update(arguments.id, **_read_content(arguments))
-    return _print_document(out, written.document, written.outcome)
+    return _print_document(out, written.document, written.outcome, written.notes)
 
 
 def _delete_document(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
@@ -200,6 +199,6 @@ def _read_content(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"path": path, "text": text, **about, "metadata": parse_assignments(arguments.meta, "--meta") or None}
 
 
-def _print_document(out: Output, document: Document, outcome: str) -> int:
-    value = {name: item for name, item in document.to_dict().items() if name != "text"} | {"outcome": outcome}
-    return out.fields(value)
+def _print_document(out: Output, document: Document, outcome: str, notes: Sequence[str]) -> int:
+    fields = {name: item for name, item in document.to_dict().items() if name != "text"} | {"outcome": outcome}
+    return out.fields(fields | ({"notes": list(notes)} if notes else {}))

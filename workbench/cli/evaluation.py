@@ -16,16 +16,14 @@ from workbench.runtime import check_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evals.evaluation import TestSets
-    from evals.learning.learn import CurvePoint
-    from evals.learning.training import TrainingResult
+    from evals.evaluation import Experiments, TestSets
+    from evals.learning.training import CurvePoint, TrainingResult
     from workbench.workbench import Workbench
 
 # workbench eval
 
 
 def declare_eval(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     from evals.command import add_arguments as declare
 
     declare(parser)
@@ -50,7 +48,6 @@ def run_eval(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_experiments(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listed = verbs.add("list", "List experiments, newest first.", _list_experiments)
     listed.add_argument("--test-set", metavar="NAME", help="only those on this test set")
@@ -67,11 +64,15 @@ def declare_experiments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--tag", default="", metavar="TAG", help="only the runs with this tag")
 
 
-def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+def _open_experiments(wb: Workbench) -> Experiments:
     check_extra("eval")
     from evals.evaluation import Experiments
 
-    experiments = Experiments(wb)
+    return Experiments(wb)
+
+
+def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    experiments = _open_experiments(wb)
     found = [one for one in experiments.list(arguments.test_set) if not arguments.tag or arguments.tag in one.tags]
     winners = experiments.winners(found)
     value = [one.to_dict() | {"winner": winners.get(one.id)} for one in found]
@@ -85,15 +86,14 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
 
 
 def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments, explain_difference, make_leaderboard, metric_title
+    experiments = _open_experiments(wb)
+    from evals.evaluation import explain_difference, make_leaderboard, metric_title
 
-    experiment = Experiments(wb).get(arguments.id)
+    experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
     tag = arguments.tag or experiment.view.tag
-    lines = [
-        one for one in make_leaderboard(Experiments(wb).results(experiment.id), metric) if not tag or tag in one.tags
-    ]
+    ranked = make_leaderboard(experiments.results(experiment.id), metric)
+    lines = [one for one in ranked if not tag or tag in one.tags]
     value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
     rows = [
         (one.rank or one.status, one.label, one.metrics.get(metric, ""),
@@ -109,22 +109,16 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments
-
     if arguments.note is None and arguments.tags is None:
         raise InvalidInput("Nothing to set; use --note or --tags.")
     tags = None if arguments.tags is None else arguments.tags.split(",")
-    Experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
-    return out.sentence(Experiments(wb).get(arguments.id), "Saved.")
+    _open_experiments(wb).annotate(arguments.id, arguments.run, note=arguments.note, tags=tags)
+    return out.sentence(_open_experiments(wb).get(arguments.id), "Saved.")
 
 
 def _save_view(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    check_extra("eval")
-    from evals.evaluation import Experiments
-
-    Experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
-    return out.sentence(Experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
+    _open_experiments(wb).save_view(arguments.id, arguments.metric, arguments.run, arguments.tag)
+    return out.sentence(_open_experiments(wb).get(arguments.id), "Saved; show and the app open the experiment with it.")
 
 
 # workbench apply and check
@@ -133,7 +127,6 @@ FAILURE = 1  # exit code if a bar is missed or a run failed
 
 
 def declare_apply(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
 
@@ -166,7 +159,6 @@ def run_apply(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_check(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
     parser.add_argument("--save", action="store_true", help="write the baselines instead of comparing with them")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML")
@@ -198,7 +190,6 @@ FORMATS = ("csv", "qrels", "beir")
 
 
 def declare_judgments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's subcommands."""
     verbs = Subcommands(parser)
     verbs.add("agreement", "How far the raters of a test set agree", _show_agreement, "test_set")
     verbs.add("disagreements", "List the different grades that are not settled", _list_disagreements, "test_set")
@@ -320,7 +311,6 @@ def _export(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_learn(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "test_sets",
         metavar="TEST_SET",
@@ -346,7 +336,7 @@ def declare_learn(parser: argparse.ArgumentParser) -> None:
 def run_learn(arguments: argparse.Namespace, out: Output) -> int:
     """Train; print the score of each strategy, and whether the ranker is worth promoting."""
     check_extra("eval")
-    from evals.learning.learn import learn
+    from evals.learning.training import learn
     from workbench.retrieval.ranker import check_name, dump_ranker
 
     target = Path(arguments.output) if arguments.output else None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def declare_export(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="file to write, such as backup.zip")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
 
@@ -39,7 +38,6 @@ def run_export(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_import(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("file", metavar="FILE", help="a file written by 'workbench export'")
 
 
@@ -64,7 +62,6 @@ OPEN_COMMAND = "pip install 'rag-workbench[app,crawl,eval]' jupyterlab && jupyte
 
 
 def declare_notebooks(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("action", choices=("copy",), help="copy them")
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder to copy them into; created if missing")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")

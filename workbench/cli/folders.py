@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def declare_articles(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List articles with the status Live or Experimental.", _list_articles)
     listing.add_argument("--category", choices=ARTICLE_CATEGORIES)
@@ -78,7 +77,6 @@ def _print_articles(out: Output, articles: Sequence[Article], evidence: Evidence
 
 
 def declare_workspace(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     embed = _add_command(
         verbs, "embed", "Embed new and changed conversations of a workspace or of one path in it.", _embed_workspace
@@ -177,7 +175,6 @@ _MARK_TAG = re.compile(r"(</?mark>)")
 
 
 def declare_archives(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     search = verbs.add("search", "Find archived documents by words, typos and meaning.", _search_archives, "query")
     search.add_argument("--exact", action="store_true", help="match exact words only, no typos or meaning")
@@ -204,7 +201,6 @@ def _search_archives(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _refresh_archives(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    del arguments
     with cancel_on_sigint(out) as should_stop, out.progress("Archives") as show:
         source = wb.sources.get(wb.archives.refresh(show, should_stop))
     return out.sentence(source, f"{source.title!r} has {source.documents_count:,} documents.")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def declare_indexes(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List indexes with their counts.", _list_indexes)
     verbs.add("show", "Show one index.", _show_index, "name")

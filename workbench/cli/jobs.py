@@ -48,7 +48,6 @@ ACCEPT_REMOVALS_HELP = "remove documents of missing pages even if they are more 
 
 
 def declare_crawl(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("url", metavar="URL", help="page to start from")
     parser.add_argument("--recursive", action="store_true", help="follow links, sitemaps and llms.txt")
     parser.add_argument(
@@ -183,7 +182,6 @@ DEFAULT_LOG_LINES = 20
 
 
 def declare_jobs(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List jobs, newest first.", _list_jobs)
     listing.add_argument("--kind", metavar="K", help="only jobs of this kind, such as crawl")
@@ -298,7 +296,6 @@ STOP_TIMEOUT_S = 0.7  # seconds for a running job to finish its document before 
 
 
 def declare_worker(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "--concurrency", type=int, default=DEFAULT_CONCURRENCY, metavar="N", help="jobs at the same time (%(default)s)"
     )

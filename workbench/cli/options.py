@@ -148,6 +148,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     add_repeated(group, "--tag", "T", "any of these tags")
     add_repeated(group, "--type", "TYPE", "document type, such as pdf")
     add_repeated(group, "--language", "NAME", "language, such as de, german, zh or cjk")
+    add_repeated(group, "--metadata", "NAME=VALUE", "documents with this value, such as status=final")
     group.add_argument(
         "--names",
         choices=NAME_MODES,
@@ -160,11 +161,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
 
 
 def read_scope(arguments: argparse.Namespace) -> Scope:
-    """Return the scope given by the options.
-
-    Raises:
-        InvalidInput: A date is invalid.
-    """
+    """Return the scope given by the options. Raises InvalidInput if a date is invalid."""
     return Scope(
         kind=arguments.scope,
         project=arguments.project,
@@ -173,6 +170,7 @@ def read_scope(arguments: argparse.Namespace) -> Scope:
         sources=None if arguments.source is None else tuple(arguments.source),
         document_types=tuple(arguments.type),
         languages=tuple(arguments.language),
+        metadata=tuple(arguments.metadata),
         names=arguments.names,
         ignored_names=tuple(arguments.ignore_name),
         since=_parse_date(arguments.since, "--since"),

@@ -201,7 +201,6 @@ def _print_legs(console: Console, passage: Passage) -> None:
 
 
 def declare_search(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     _add_question(parser, 10, "number of passages, 1 to 200 (%(default)s)")
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="number of passages to skip (%(default)s)")
     parser.add_argument("--explain", action="store_true", help="explain the score of each passage")
@@ -286,7 +285,6 @@ COLUMN_EXCERPT_CHARS = 110  # characters of each passage
 
 
 def declare_compare(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument(
         "--strategies",
@@ -397,7 +395,6 @@ DEFAULT_ANSWER_LIMIT = 8  # passages, as in services.answers
 
 
 def declare_ask(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     _add_question(parser, DEFAULT_ANSWER_LIMIT, "passages to answer from (%(default)s)")
 
 

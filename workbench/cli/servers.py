@@ -27,7 +27,6 @@ DEFAULT_PORT = 8501
 
 
 def declare_app(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help="port to listen on (%(default)s)")
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)")
     parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
@@ -44,16 +43,14 @@ def run_app(arguments: argparse.Namespace, out: Output, public: PublicServer | N
         ensure_sample(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
-    exit_now(
-        serve(arguments.port, host=arguments.host, prepare=prepare, public=public)
-    )  # does not wait for the server's threads
+    # does not wait for the server's threads
+    exit_now(serve(arguments.port, host=arguments.host, prepare=prepare, public=public))
 
 
 # workbench serve
 
 
 def declare_serve(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     from mcp_app.__main__ import TOOLSETS_HELP
 
     declare_app(parser)
@@ -86,7 +83,6 @@ def declare_mcp(parser: argparse.ArgumentParser) -> None:
 
 def run_mcp(arguments: argparse.Namespace, out: Output) -> int:
     """Serve until the client disconnects; stdout is reserved for the protocol."""
-    del out
     from mcp_app.__main__ import run as serve
 
     serve(arguments)
@@ -97,7 +93,6 @@ def run_mcp(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_connect(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "client", nargs="?", metavar="CLIENT", help="claude-desktop, claude-code, cursor, vscode or zed"
     )

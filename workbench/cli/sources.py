@@ -19,7 +19,6 @@ CREATABLE_TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
 
 
 def declare_sources(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List sources with their counts of documents and passages.", _list_sources)
     listing.add_argument("--scope", choices=("global", "project"))
@@ -111,7 +110,6 @@ def _delete_source(wb: Workbench, arguments: argparse.Namespace, out: Output) ->
 
 
 def declare_projects(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List projects.", _list_projects)
     verbs.add("show", "Show one project with its folders.", _show_project, "id")

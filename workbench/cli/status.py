@@ -219,7 +219,6 @@ def _run_checks() -> list[Check]:
 
 
 def declare_settings(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     from workbench.workbench import TRIED_MODELS
 
     verbs = Subcommands(parser)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def add_promotions(verbs: Subcommands) -> None:
-    """Declare the subcommands."""
     promote = verbs.add("promote", "Make a strategy the default of a scope.", _promote_strategy)
     promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
     promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
@@ -106,7 +105,6 @@ def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion
 
 
 def declare_strategies(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add_offline("list", "List all strategies.", _list_strategies)
     verbs.add_offline("show", "Show a strategy with its parameters.", _show_strategy, "name")
@@ -145,7 +143,6 @@ def _show_strategy(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def declare_rankers(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List rankers with their training data.", _list_rankers)
     verbs.add("show", "Show one ranker with its weights.", _show_ranker, "name")

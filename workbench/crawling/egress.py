@@ -31,11 +31,7 @@ LOOKUP_TIMEOUT_S = 3.0  # seconds to wait for DNS before a crawl is accepted
 
 
 def resolve_by_system(host: str) -> list[str]:
-    """Return a name's addresses from the system resolver.
-
-    Raises:
-        OSError: Name resolution failed.
-    """
+    """Return a name's addresses from the system resolver. Raises OSError if name resolution failed."""
     return list(dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)))
 
 

@@ -157,9 +157,8 @@ def find_markdown_links(text: str) -> Iterator[str]:
             yield match.group(1) or match.group(2) or match.group(3)
 
 
-UNINFORMATIVE_MEDIA_TYPES = frozenset(
-    ("", "text/plain", "application/octet-stream", "binary/octet-stream")
-)  # the suffix is more informative
+# the suffix is more informative
+UNINFORMATIVE_MEDIA_TYPES = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
 HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)[\s>]",
     re.IGNORECASE | re.DOTALL,
@@ -215,11 +214,7 @@ class Page:
 
 
 def extract_page(fetched: Response) -> Page:
-    """Convert a response to a page.
-
-    Raises:
-        UnreadableDocument: Its format is not supported, or parsing failed.
-    """
+    """Convert a response to a page. Raises UnreadableDocument if its format is not supported, or parsing failed."""
     media_type = fetched.media_type
     if media_type in HTML_READER.media_types or (
         media_type in UNINFORMATIVE_MEDIA_TYPES and HTML_START.match(fetched.body[:1024])

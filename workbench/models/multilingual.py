@@ -65,11 +65,7 @@ class _Header:
 
 
 def read_vocabulary(data: bytes) -> Vocabulary:
-    """Return the vocabulary at the beginning of the file.
-
-    Raises:
-        ModelError: The file has another format.
-    """
+    """Return the vocabulary at the beginning of the file. Raises ModelError if the file has another format."""
     header = _read_header(data)
     at = HEADER.size
     ends = np.frombuffer(data, "<u4", header.pieces + 1, at).tolist()
@@ -166,20 +162,12 @@ SECOND_WEIGHT = 0.15  # weight of the second model's cosine; see docs/benchmarks
 
 
 def find_weights_file() -> Path:
-    """Return the path of the weights.
-
-    Raises:
-        ModelError: The package is not installed.
-    """
+    """Return the path of the weights. Raises ModelError if the package is not installed."""
     return find_packaged_file(PACKAGE, "e5-small-q4.bin", INSTALL)
 
 
 def read_weights(path: Path | None = None) -> BertWeights:
-    """Read the packaged weights.
-
-    Raises:
-        ModelError: The file is missing, or is not the published one.
-    """
+    """Read the packaged weights. Raises ModelError if the file is missing, or is not the published one."""
     return read_packed_weights(read_checked_bytes(path or find_weights_file(), WEIGHTS_SHA256, INSTALL))
 
 

@@ -33,11 +33,7 @@ class OnnxEncoder(PlainEncoder):
     """A model on ONNX Runtime; nothing is loaded before the first text is encoded. Thread-safe."""
 
     def __init__(self, model: ModelName, threads: int = 0) -> None:
-        """Set the folder.
-
-        Raises:
-            ConfigurationError: It has no graph or no tokenizer.json.
-        """
+        """Set the folder. Raises ConfigurationError if it has no graph or no tokenizer.json."""
         self._folder = Path(model.model).expanduser()
         graph = find_graph(self._folder)
         if graph is None or not (self._folder / "tokenizer.json").is_file():

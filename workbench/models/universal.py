@@ -72,13 +72,9 @@ class PieceVocabulary:
     characters: bytes  # table of character replacements before a text is split
 
 
-def read_universal_weights(path: Path | None = None) -> UniversalWeights:
-    """Read the packaged weights.
-
-    Raises:
-        ModelError: The file is missing, or is not the published one.
-    """
-    file = path or find_packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
+def read_universal_weights() -> UniversalWeights:
+    """Read the packaged weights. Raises ModelError if the file is missing, or is not the published one."""
+    file = find_packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
     with np.load(io.BytesIO(read_checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
         words = np.stack([arrays[f"q{number}"] for number in range(1, TABLE_COUNT + 1)], axis=1)
         rows = words.shape[0] * TABLE_COUNT
@@ -109,13 +105,9 @@ def read_universal_weights(path: Path | None = None) -> UniversalWeights:
         )
 
 
-def read_pieces(path: Path | None = None) -> PieceVocabulary:
-    """Read the packaged vocabulary.
-
-    Raises:
-        ModelError: The file is missing, or is not the published one.
-    """
-    file = path or find_packaged_file(PACKAGE, "resources/sp.model", INSTALL)
+def read_pieces() -> PieceVocabulary:
+    """Read the packaged vocabulary. Raises ModelError if the file is missing, or is not the published one."""
+    file = find_packaged_file(PACKAGE, "resources/sp.model", INSTALL)
     data = read_checked_bytes(file, PIECES_SHA256, INSTALL)
     pieces: list[tuple[str, float]] = []
     characters = b""
@@ -238,9 +230,8 @@ class _UniversalGraph(GraphBlocks):
 
 NAME, DIMENSIONS = "universal-sentence-encoder", 512
 MAX_TOKENS = 1024  # maximum length: twice that of the other part of ``multilingual``
-MIN_LANGUAGE_PROBABILITY = (
-    0.5  # minimum probability that a text is in a supported language; vectors of others are unreliable
-)
+# minimum probability that a text is in a supported language; vectors of others are unreliable
+MIN_LANGUAGE_PROBABILITY = 0.5
 MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language is identified
 
 

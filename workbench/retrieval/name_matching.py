@@ -7,14 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from workbench.retrieval.names import (
-    MatchedName,
-    Mention,
-    NamesCache,
-    NamesTable,
-    QuestionNames,
-    normalize_for_names,
-)
+from workbench.retrieval.names import MatchedName, Mention, NamesCache, NamesTable, QuestionNames, normalize_for_names
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.documents import fetch_title_terms

@@ -51,9 +51,8 @@ FEATURES = (
     Feature("elsewhere", "Rest of the document", "best score of the document's other passages"),
     Feature("language", "Language", "probability that the question is in its language"),
 )
-NONNEGATIVE_FEATURES = frozenset(
-    {"language"}
-)  # never counts against a passage: questions in other languages are too rare to learn from
+# never counts against a passage: questions in other languages are too rare to learn from
+NONNEGATIVE_FEATURES = frozenset({"language"})
 NAMES = tuple(feature.name for feature in FEATURES)
 
 

@@ -51,6 +51,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         document_ids=scope.documents,
         document_types=scope.document_types,
         languages=_languages(scope.languages),
+        metadata=_group_metadata(scope.metadata),
         since=scope.since,
         until=scope.until,
         preferred_source_ids=preferred,
@@ -131,6 +132,16 @@ def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
             valid = list_choices(LANGUAGES, 99)
             raise ScopeError(f"There is no language {name!r}; use one of {valid}, or a code such as 'de'.")
     return tuple(dict.fromkeys(language for language in languages.values() if language))
+
+
+def _group_metadata(wanted: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    values: dict[str, list[str]] = {}
+    for item in wanted:
+        name, sign, value = item.partition("=")
+        if not (sign and name.strip() and value.strip()):
+            raise ScopeError(f"Invalid metadata {item!r}: use NAME=VALUE, such as status=final.")
+        values.setdefault(name.strip(), []).append(value.strip().lower())
+    return tuple((name, tuple(given)) for name, given in values.items())
 
 
 def _sources_with_most_tags(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:

@@ -131,13 +131,7 @@ _TABLE = (
         "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
         "FeedbackRetriever",
         legs=(*_RERANK_LEGS, FEEDBACK),
-        parameters=(
-            *known.RERANK,
-            known.FEEDBACK_PASSAGES,
-            known.FEEDBACK_WEIGHT,
-            known.TERMS,
-            known.TERM_WEIGHT,
-        ),
+        parameters=(*known.RERANK, known.FEEDBACK_PASSAGES, known.FEEDBACK_WEIGHT, known.TERMS, known.TERM_WEIGHT),
         stages=_RERANK_STAGES,
     ),
     Strategy(
@@ -325,9 +319,9 @@ def strategy_named(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
-def asks_llm(name: str, parameters: Mapping[str, ParameterValue], history: Sequence[str] = ()) -> bool:
-    """Return whether a search calls the LLM: the strategy does, or the earlier turns of a conversation need it."""
-    return STRATEGIES[name].needs_llm or bool(history and parameters.get(known.HISTORY.name) == known.ASK_LLM)
+def asks_llm(name: str, parameters: Mapping[str, ParameterValue], *, has_turns: bool = True) -> bool:
+    """Return whether a search calls the LLM: the strategy does, or it rewrites a question with earlier turns."""
+    return STRATEGIES[name].needs_llm or (has_turns and parameters.get(known.HISTORY.name) == known.ASK_LLM)
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:

@@ -93,19 +93,11 @@ class AnswerStream:
         return self._result.results
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the text piece by piece.
-
-        Raises:
-            ModelError: The LLM failed in the middle of the answer.
-        """
+        """Yield the text piece by piece. Raises ModelError if the LLM failed in the middle of the answer."""
         return self._pieces
 
     def answer(self) -> Answer:
-        """Return the complete answer.
-
-        Raises:
-            ModelError: The LLM failed in the middle of the answer.
-        """
+        """Return the complete answer. Raises ModelError if the LLM failed in the middle of the answer."""
         for _ in self._pieces:
             pass
         draft, result, trace = self._draft, self._result, self._request.trace

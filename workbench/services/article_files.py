@@ -36,16 +36,9 @@ class Article(Value):
 
     def to_dict(self) -> JsonObject:
         """Return the JSON form of the articles tools."""
-        values: JsonObject = {
-            "slug": self.slug,
-            "category": self.category,
-            "title": self.title,
-            "description": self.description,
-            "tags": list(self.tags),
-            "lastUpdated": self.last_updated,
-            "status": self.status,
-        }
-        return values if self.content is None else values | {"content": self.content}
+        fields = Value.to_dict(self).items()
+        values = {"lastUpdated" if name == "last_updated" else name: value for name, value in fields}
+        return {name: value for name, value in values.items() if name != "content" or value is not None}
 
     def without_content(self) -> Article:
         """Return a copy without the content."""
@@ -109,11 +102,7 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def place(self) -> Path:
-        """Return the folder with symbolic links resolved.
-
-        Raises:
-            ConfigurationError: The folder does not exist.
-        """
+        """Return the folder with symbolic links resolved. Raises ConfigurationError if the folder does not exist."""
         folder = self._folder.expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARTICLES_DIR.")

@@ -42,11 +42,7 @@ def check_title(title: str) -> str:
 
 
 def check_url(url: str | None) -> str | None:
-    """Return the URL unchanged.
-
-    Raises:
-        InvalidInput: The URL is too long.
-    """
+    """Return the URL unchanged. Raises InvalidInput if the URL is too long."""
     if url is not None and len(url) > MAX_URL_CHARS:
         raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {MAX_URL_CHARS:,}.")
     return url
@@ -119,11 +115,7 @@ def check_history(history: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_similarity(similarity: float) -> None:
-    """Check a minimum cosine similarity.
-
-    Raises:
-        InvalidInput: It is outside 0..1.
-    """
+    """Check a minimum cosine similarity. Raises InvalidInput if it is outside 0..1."""
     if not 0 <= similarity <= 1:
         raise InvalidInput(f"Invalid min_similarity {similarity}: use a number from 0 to 1.")
 

@@ -166,10 +166,6 @@ class CitationService:
 
 
 def check_depth(depth: int) -> None:
-    """Check the depth of citations.
-
-    Raises:
-        InvalidInput: It is outside 1..3.
-    """
+    """Check the depth of citations. Raises InvalidInput if it is outside 1..3."""
     if not MIN_DEPTH <= depth <= MAX_DEPTH:
         raise InvalidInput(f"Invalid depth {depth}: use a whole number from 1 to 3.")

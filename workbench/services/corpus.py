@@ -109,11 +109,7 @@ class Corpus:
         self._lock = threading.RLock()
 
     def encoder(self, name: str | None = None) -> Encoder:
-        """Return a model by name, by default the one for new indexes.
-
-        Raises:
-            ModelError: Loading the model failed.
-        """
+        """Return a model by name, by default the one for new indexes. Raises ModelError if loading the model failed."""
         wanted = name or self.default_model
         with self._lock:
             if wanted not in self._encoders:
@@ -159,11 +155,7 @@ class Corpus:
             return self._cross_encoders[name]
 
     def index(self, name: str | None = None) -> Index:
-        """Return an index by name, or the default one, which is created on first use.
-
-        Raises:
-            NotFound: No such index.
-        """
+        """Return an index by name, or the default one, which is created on first use. Raises NotFound."""
         if name is not None:
             check_key("index", name)
         try:
@@ -327,11 +319,7 @@ class Corpus:
         return self.llm.framework
 
     def embed_model(self, index: Index) -> BaseEmbedding:
-        """Return the model of an index as a LlamaIndex embedding.
-
-        Raises:
-            ModelError: Loading the model failed.
-        """
+        """Return the model of an index as a LlamaIndex embedding. Raises ModelError if loading the model failed."""
         from workbench.ingestion.components import make_embed_model
 
         return make_embed_model(self.index_encoder(index))

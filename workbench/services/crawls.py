@@ -357,11 +357,7 @@ class CrawlService:
     # Watch crawls
 
     def get(self, job_id: str) -> CrawlJob:
-        """Return a crawl with its counts.
-
-        Raises:
-            NotFound: No such crawl.
-        """
+        """Return a crawl with its counts. Raises NotFound."""
         return self._with_counts(self._crawl_job(job_id))
 
     def watch(self, job_id: str) -> tuple[CrawlJob, Sequence[CrawlPage]]:
@@ -407,22 +403,12 @@ class CrawlService:
     # Control crawls
 
     def cancel(self, job_id: str) -> CrawlJob:
-        """Stop a crawl; stored pages are kept.
-
-        Raises:
-            NotFound: No such crawl.
-            Conflict: It has already ended.
-        """
+        """Stop a crawl; stored pages are kept. Raises NotFound, or Conflict if it has already ended."""
         self._crawl_job(job_id)
         return self._with_counts(self._jobs.cancel(job_id))
 
     def resume(self, job_id: str) -> CrawlJob:
-        """Resume a cancelled or failed crawl.
-
-        Raises:
-            NotFound: No such crawl.
-            Conflict: It is running, or completed.
-        """
+        """Resume a cancelled or failed crawl. Raises NotFound, or Conflict if it is running, or completed."""
         self._crawl_job(job_id)
         return self._with_counts(self._jobs.resume(job_id))
 

@@ -20,6 +20,7 @@ from workbench.storage.documents import NewDocument
 from workbench.storage.jobs import measure_ingest_pace
 from workbench.telemetry import INGEST, measure
 from workbench.types import (
+    READING_KEYS,
     Document,
     Index,
     IngestFailure,
@@ -123,6 +124,7 @@ class WriteResult(Value):
     document: Document
     outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already has this content
     offer: str = ""  # as in ``IngestReport``
+    notes: tuple[str, ...] = ()  # sentences on what could not be read
 
 
 DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
@@ -344,16 +346,13 @@ class DocumentService:
             changed = title is not None or url is not None or metadata is not None
             document = self._describe(document_id, title, url, metadata)
             return WriteResult(document, "updated" if changed else "unchanged")
-        merged = {name: value for name, value in {**before.metadata, **(metadata or {})}.items() if value is not None}
+        kept = {name: value for name, value in before.metadata.items() if name not in READING_KEYS}
+        merged = {name: value for name, value in {**kept, **(metadata or {})}.items() if value is not None}
         item = replace(item, key=before.key, path=before.path, metadata=merged)
         return self._write(before.source_id, item, on_progress, should_stop)
 
     def delete(self, document_id: str) -> Deletion:
-        """Delete a document with its passages, and return what was deleted.
-
-        Raises:
-            NotFound: No such document.
-        """
+        """Delete a document with its passages, and return what was deleted. Raises NotFound."""
         document = self.get(document_id)
         self._sources.check_editable(document.source_id)
         citations = self._corpus.citations.link_count([document_id])
@@ -365,11 +364,7 @@ class DocumentService:
     # Read documents
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its full text.
-
-        Raises:
-            NotFound: No such document.
-        """
+        """Return a document with its full text. Raises NotFound."""
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
 
@@ -478,7 +473,7 @@ class DocumentService:
         if report.failures:
             raise UnreadableDocument(report.failures[0].error)
         outcome = "created" if report.added else "updated" if report.updated else "unchanged"
-        return WriteResult(self.get(report.document_ids[0]), outcome, report.offer)
+        return WriteResult(self.get(report.document_ids[0]), outcome, report.offer, report.notes)
 
 
 def _hash_content(item: IngestItem) -> str:

@@ -340,9 +340,8 @@ class _OtherRankings:
                 return rank
             if result is None or result.under_filled:
                 break
-        leg = explained.legs.get(
-            SINGLE_LEG_STRATEGIES.get(name, "")
-        )  # exact even if approximate search misses the passage
+        # exact even if approximate search misses the passage
+        leg = explained.legs.get(SINGLE_LEG_STRATEGIES.get(name, ""))
         return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MAX_RESULTS else None
 
     def _result(self, name: str, limit: int) -> SearchResult | None:

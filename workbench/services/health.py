@@ -153,11 +153,7 @@ class HealthService:
         return load_precision_choice(self._corpus.default_model, self._home / "models")
 
     def check_database(self) -> None:
-        """Check that the database answers, without starting it.
-
-        Raises:
-            StorageError: It does not answer.
-        """
+        """Check that the database answers, without starting it. Raises StorageError if it does not answer."""
         self._corpus.database.check()
 
     def doctor(self, replica: ReplicaState | None = None) -> list[Check]:

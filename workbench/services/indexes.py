@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.formatting import KB, count_text
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars, has_same_vectors
+from workbench.formatting import KB, count_text, format_dollars
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
 from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.services.corpus import Corpus, import_framework
 from workbench.storage.indexes import check_index_name
@@ -58,9 +58,8 @@ class IndexOffer:
     @property
     def sentence(self) -> str:
         """The offer as text: passages concerned, gain and build time."""
-        names = [
-            name.replace(", ", "/").replace(" or ", "/") for name in self.languages
-        ]  # one title lists three languages
+        # one title lists three languages
+        names = [name.replace(", ", "/").replace(" or ", "/") for name in self.languages]
         spoken = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         minutes = max(1, round(self.seconds / 60))
         passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
@@ -131,11 +130,7 @@ class IndexService:
         return self._corpus.indexes.list()
 
     def get(self, name: str | None = None) -> Index:
-        """Return an index with its counts, by name, or the default one.
-
-        Raises:
-            NotFound: No such index.
-        """
+        """Return an index with its counts, by name, or the default one. Raises NotFound."""
         return self._corpus.indexes.with_counts(self._corpus.index(name).name)
 
     def create(
@@ -324,12 +319,7 @@ class IndexService:
     PREVIEWED = ("structure", "recursive", "sentence")  # chunkers of a preview by default
 
     def preview(
-        self,
-        document_id: str,
-        chunker: str,
-        options: Mapping[str, object] | None = None,
-        *,
-        model: str | None = None,
+        self, document_id: str, chunker: str, options: Mapping[str, object] | None = None, *, model: str | None = None
     ) -> list[PassagePreview]:
         """Return the passages of a document that an index with this chunker would have; nothing is stored.
 

@@ -120,12 +120,7 @@ class JobService:
         return self.enqueue("ingest", title, {"paths": [], **wanted})
 
     def enqueue_index_build(self, name: str) -> Job:
-        """Build an index in the background.
-
-        Raises:
-            NotFound: No such index.
-            Conflict: A job is already building it.
-        """
+        """Build an index in the background. Raises NotFound, or Conflict if a job is already building it."""
         index = self._corpus.index(name)
         running = self.list_builds().get(index.name)
         if running is not None:
@@ -210,12 +205,7 @@ class JobService:
     # Control jobs
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job; finished work is kept.
-
-        Raises:
-            NotFound: No such job.
-            Conflict: It has already ended.
-        """
+        """Stop a job; finished work is kept. Raises NotFound, or Conflict if it has already ended."""
         job = self.table.get(job_id)
         if self.table.cancel(job_id) is None:
             raise Conflict(f"Job {job_id} is already {self.table.get(job_id).status}.")

@@ -206,11 +206,7 @@ class RankerService:
         return [load_default_ranker(), *self._table.list()]
 
     def get(self, name: str) -> Ranker:
-        """Return a ranker.
-
-        Raises:
-            NotFound: No such ranker.
-        """
+        """Return a ranker. Raises NotFound."""
         return load_default_ranker() if name == DEFAULT_RANKER else self._table.get(name)
 
     def check_new(self, name: str) -> str:
@@ -239,12 +235,7 @@ class RankerService:
         return self._table.get(name)
 
     def delete(self, name: str) -> None:
-        """Delete a ranker.
-
-        Raises:
-            NotFound: No such ranker.
-            Conflict: It is the built-in one, or a promotion uses it.
-        """
+        """Delete a ranker. Raises NotFound, or Conflict if it is the built-in one, or a promotion uses it."""
         ranker = self.get(name)
         if ranker.name == DEFAULT_RANKER:
             raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in; only trained rankers can be deleted.")
@@ -254,11 +245,7 @@ class RankerService:
         self._table.delete(name)
 
     def export(self, name: str) -> str:
-        """Return a ranker as JSON.
-
-        Raises:
-            NotFound: No such ranker.
-        """
+        """Return a ranker as JSON. Raises NotFound."""
         return dump_ranker(self.get(name))
 
     def restore(self, text: str, name: str | None = None) -> Ranker:

@@ -92,7 +92,7 @@ class Requests:
         name, index, parameters = self._resolve_promotion(ask, scope)
         strategy = strategy_named(name)
         checked = check_parameters(name, parameters)
-        needs_llm = asks_llm(name, checked, ask.history)
+        needs_llm = asks_llm(name, checked, has_turns=bool(ask.history))
         remembered = remembered and not (needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         if chosen.is_attached:  # another process may have synced it

@@ -142,7 +142,7 @@ class SourceService:
     def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
         self._corpus, self._indexes, stored = corpus, indexes, corpus.sources
         self.list, self.count, self.ids = stored.list, stored.count, stored.ids
-        self.titles, self.tags = stored.titles, stored.tags
+        self.titles, self.tags, self.metadata_values = stored.titles, stored.tags, stored.metadata_values
 
     def of_families(self) -> list[Source]:
         """Return the sources of conversations, articles and archives, which have their own tools."""
@@ -314,11 +314,7 @@ class SourceService:
         )
 
     def delete(self, key: str) -> Deletion:
-        """Delete a source with its documents and passages, and return what was deleted.
-
-        Raises:
-            NotFound: No such source.
-        """
+        """Delete a source with its documents and passages, and return what was deleted. Raises NotFound."""
         source = self.get(key)
         own = self._corpus.indexes.of_dataset(source.id)
         shared = [index.name for index in self._corpus.indexes.list() if index.name not in own]

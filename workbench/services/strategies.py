@@ -132,12 +132,7 @@ class OwnStrategies:
         return strategy
 
     def remove(self, name: str) -> None:
-        """Remove your own strategy from this process.
-
-        Raises:
-            NotFound: There is no such strategy.
-            Conflict: It is built in.
-        """
+        """Remove your own strategy from this process. Raises NotFound, or Conflict if it is built in."""
         STRATEGIES.remove(name)
 
     def list(self) -> list[Strategy]:
@@ -149,11 +144,7 @@ class OwnStrategies:
         return list(STRATEGIES.values())
 
     def get(self, name: str) -> Strategy:
-        """Return a strategy by name.
-
-        Raises:
-            NotFound: There is no such strategy.
-        """
+        """Return a strategy by name. Raises NotFound."""
         if name not in STRATEGIES:
             raise NotFound("strategy", name, f"Use one of {list_choices(STRATEGIES, 20)}.")
         return STRATEGIES[name]

@@ -44,6 +44,7 @@ class EmbeddingReport(Value):
     removed: int = 0  # no longer on disk
     files: int = 0  # that the conversations consist of
     failures: tuple[IngestFailure, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences on what could not be read
 
     @property
     def all_failed(self) -> str:
@@ -143,6 +144,7 @@ class WorkspaceService:
             removed=synced.removed,
             files=sum(len(list_conversation_files(conversation, workspace)) for conversation in conversations),
             failures=report.failures,
+            notes=report.notes,
         )
 
     def search(

@@ -152,11 +152,7 @@ class Crawls(Table):
         self._insert(connection, job_id, [NewPage(0, url, 0, None, "start")])
 
     def plan(self, job_id: str) -> CrawlPlan:
-        """Return the task of a job.
-
-        Raises:
-            NotFound: The job is not a crawl.
-        """
+        """Return the task of a job. Raises NotFound if the job is not a crawl."""
         missing = NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
         row = self._get("crawl_get", {"job_id": job_id}, missing)
         row["source_id"] = row["source_id"] or ""

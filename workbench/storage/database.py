@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 # Errors of the driver as our own, one sentence each and never with a password
 
 
+def _read_connect_timeout(url: str) -> int:
+    """Return the seconds that a URL itself allows for connecting, or 0."""
+    given = str(conninfo_to_dict(url).get("connect_timeout") or "") if _is_conninfo(url) else ""
+    return int(given) if given.isdecimal() else 0
+
+
 def _is_conninfo(url: str) -> bool:
     try:
         conninfo_to_dict(url)
@@ -299,12 +305,12 @@ class Database:
         Args:
             url: A libpq URL or keyword string.
             pool_size: Maximum number of connections.
-            connect_timeout: Seconds.
+            connect_timeout: Seconds, if the URL has no `connect_timeout` of its own.
             revive: Restarts the embedded server if it has become unreachable.
         """
         self._revive = revive
         self.url = url
-        self._connect_timeout = connect_timeout
+        self.connect_timeout = _read_connect_timeout(url) or connect_timeout
         self._lock = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
@@ -322,7 +328,7 @@ class Database:
     def _open_pool(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._pool is None:
-                self._pooled = check_reachable(self.url, self._connect_timeout)
+                self._pooled = check_reachable(self.url, self.connect_timeout)
                 self._pool = ConnectionPool(
                     self.url,
                     min_size=1,
@@ -333,7 +339,7 @@ class Database:
                     configure=None if self._pooled else _allow_long_transactions,
                     kwargs={
                         "row_factory": dict_row,
-                        "connect_timeout": int(self._connect_timeout),
+                        "connect_timeout": int(self.connect_timeout),
                         "autocommit": True,  # a single statement then takes one round trip instead of three
                         **session_arguments(self._pooled),
                     },
@@ -370,7 +376,7 @@ class Database:
             try:
                 with connection:  # ends a transaction with commit or rollback
                     if self._pooled:
-                        execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
+                        execute_with_timeout(connection, _BEGIN_STATEMENT, self.connect_timeout)
                     yield connection
             finally:  # instead of the pool's reset hook, which hands every return to a thread
                 _return_times[id(connection)] = time.monotonic()
@@ -387,9 +393,9 @@ class Database:
             try:
                 if self._revive is not None:
                     self._revive()  # does nothing if the server is running
-                check_reachable(self.url, self._connect_timeout)
+                check_reachable(self.url, self.connect_timeout)
             except StorageError as error:
-                if time.monotonic() - started > self._connect_timeout / 2:
+                if time.monotonic() - started > self.connect_timeout / 2:
                     self._timeout = (time.monotonic(), error)
                 raise
             return pool.getconn(timeout=POOL_TIMEOUT_S - POOL_CHECK_AFTER_S)
@@ -411,7 +417,7 @@ class Database:
         Raises:
             StorageError: The database is unreachable.
         """
-        check_reachable(self.url, self._connect_timeout)
+        check_reachable(self.url, self.connect_timeout)
 
     def autocommit(self, query: Query) -> None:
         """Run a statement that is not allowed in a transaction (VACUUM)."""

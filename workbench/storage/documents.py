@@ -10,18 +10,9 @@ from datetime import date, datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.storage.database import (
-    Connection,
-    Row,
-    Table,
-    bind_json,
-    clean_parameters,
-    fetch_one,
-    new_id,
-    statement,
-)
+from workbench.storage.database import Connection, Row, Table, bind_json, clean_parameters, fetch_one, new_id, statement
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
-from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
+from workbench.types import APART_TYPES, Document, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
 # Facts that results show about their documents
 
@@ -80,26 +71,14 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRecord:
+class DocumentRecord(Document):
     """A document with everything stored; ``pages`` are [number, start, end] in characters of ``text``."""
 
-    id: str
-    source_id: str
-    key: str
-    title: str
-    path: str | None
-    url: str | None
-    document_type: str
-    content_hash: str
-    text: str
-    language: str
-    metadata: JsonObject
-    pages: Sequence[Sequence[int]]
-    document_date: date | None
-    status: str
-    created_at: datetime
-    updated_at: datetime
-    passages_count: int
+    text: str = ""
+    key: str = ""
+    language: str = ""
+    pages: Sequence[Sequence[int]] = ()
+    document_date: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +129,12 @@ class Documents(Table):
         return [(row["id"], row["number"], row["total"]) for row in rows]
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its text.
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Return a document with its text. Raises NotFound."""
         record = self.record(document_id)
         return Document(**{name: getattr(record, name) for name in _LISTED_FIELDS}, text=record.text)
 
     def record(self, document_id: str) -> DocumentRecord:
-        """Return a document with everything stored (language, pages, date).
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Return a document with everything stored (language, pages, date). Raises NotFound."""
         return DocumentRecord(
             **self._get("document_get", {"id": document_id}, NotFound("document", document_id, _HINT))
         )
@@ -190,12 +161,7 @@ class Documents(Table):
         return self._value("document_by_hash", {"source_id": source_id, "content_hash": content_hash})
 
     def at(self, url: str) -> str:
-        """Return the id of the document with a URL.
-
-        Raises:
-            NotFound: There is none.
-            Ambiguous: There are several.
-        """
+        """Return the id of the document with a URL. Raises NotFound, or Ambiguous if there are several."""
         rows = self._rows("document_by_url", {"url": url})
         if not rows:
             raise NotFound("document", url, _HINT)
@@ -260,11 +226,7 @@ class Documents(Table):
         url: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Document:
-        """Change title, URL or metadata (merged with the stored metadata).
-
-        Raises:
-            NotFound: There is no such document.
-        """
+        """Change title, URL or metadata (merged with the stored metadata). Raises NotFound."""
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
         self._rows("document_update", values | {"metadata": None if metadata is None else bind_json(metadata)})

@@ -22,11 +22,7 @@ class TestSetTables(Table):
         return self._rows("dataset_list", {"key": None})
 
     def get(self, key: str) -> Row:
-        """Return a test set by id or title.
-
-        Raises:
-            NotFound: There is no such test set.
-        """
+        """Return a test set by id or title. Raises NotFound."""
         missing = NotFound("test set", key, "List the test sets to see the valid ids and titles.")
         return self._get("dataset_list", {"key": key}, missing)
 
@@ -166,11 +162,7 @@ class RunTables(Table):
         return row
 
     def get(self, run_id: str) -> Row:
-        """Return a run.
-
-        Raises:
-            NotFound: There is no such run.
-        """
+        """Return a run. Raises NotFound."""
         return self._get("run_get", {"id": run_id}, NotFound("run", run_id))
 
     def set_status(self, run_id: str, status: str, error: str | None = None) -> None:
@@ -215,11 +207,7 @@ class ExperimentTables(Table):
         return self.get(experiment_id)
 
     def get(self, experiment_id: str) -> Row:
-        """Return an experiment.
-
-        Raises:
-            NotFound: There is no such experiment.
-        """
+        """Return an experiment. Raises NotFound."""
         missing = NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
         return self._get("experiment_list", {"id": experiment_id, "dataset_id": None}, missing)
 

@@ -20,10 +20,8 @@ SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 
 WATCH_INTERVAL_S = 2.0  # seconds between reports of a build
 MIN_GROWTH = 0.1  # relative change of an index after which its graph is measured again
 
-SERVING_PARAMETERS = {
-    "exact_up_to": EXACT_UP_TO,
-    "least_recall": MIN_RECALL,
-}  # parameters of the statement graph_serves
+# parameters of the statement graph_serves
+SERVING_PARAMETERS = {"exact_up_to": EXACT_UP_TO, "least_recall": MIN_RECALL}
 
 Say = Callable[[str], None]
 

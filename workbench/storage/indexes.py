@@ -43,11 +43,7 @@ class Indexes(Table):
         return _index(row)
 
     def with_counts(self, name: str) -> Index:
-        """Return an index with the number of its documents and passages.
-
-        Raises:
-            NotFound: There is no such index.
-        """
+        """Return an index with the number of its documents and passages. Raises NotFound."""
         row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING_PARAMETERS})
         return _index(row) if row else self.get(name)
 
@@ -92,11 +88,7 @@ class Indexes(Table):
         return self.get(name)
 
     def set_default(self, name: str) -> Index:
-        """Make an index the default.
-
-        Raises:
-            Conflict: It is still being built, or reads a table in place.
-        """
+        """Make an index the default. Raises Conflict if it is still being built, or reads a table in place."""
         index = self.get(name)
         if index.is_attached:
             raise Conflict(
@@ -146,11 +138,7 @@ class Indexes(Table):
         self._rows("component_results_insert", values)
 
     def delete(self, name: str) -> Index:
-        """Drop an index and its tables.
-
-        Raises:
-            Conflict: It is the default index, or a job is building it.
-        """
+        """Drop an index and its tables. Raises Conflict if it is the default index, or a job is building it."""
         index = self.get(name)
         if index.is_default:
             raise Conflict(f"{name!r} is the default index; make another one the default before you delete it.")

@@ -215,11 +215,7 @@ class JobFiles(Table):
         return [(row["position"], row["name"], row["size"]) for row in rows if row["uploaded"]]
 
     def bytes(self, job_id: str, position: int) -> bytes:
-        """Return the content of one upload.
-
-        Raises:
-            NotFound: There is no such upload.
-        """
+        """Return the content of one upload. Raises NotFound."""
         missing = NotFound("upload", f"{job_id}/{position}")
         return bytes(self._get("job_file_bytes", {"job_id": job_id, "position": position}, missing)["bytes"])
 

@@ -133,9 +133,8 @@ def name_invitation(job_id: str) -> str:
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
-NAME_AS_NUMBER = sql.SQL(
-    "hashtextextended(%s, 7215004)"
-)  # of a lock; the same expression is in job_parts.sql and embedding_parts.sql
+# of a lock; the same expression is in job_parts.sql and embedding_parts.sql
+NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
 MIN_PASSAGES_FOR_PACE = 50  # embedded passages from which an ingest's pace is meaningful
@@ -291,11 +290,7 @@ class Jobs(Table):
         return self._database.transaction()
 
     def get(self, job_id: str) -> Job:
-        """Return a job.
-
-        Raises:
-            NotFound: There is no such job.
-        """
+        """Return a job. Raises NotFound."""
         return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT), standing="job_standing"))
 
     def list(
@@ -531,11 +526,7 @@ class Workload(Value):
 
 
 def fetch_workload(database: Database) -> Workload:
-    """Return the current workload.
-
-    Raises:
-        StorageError: The database is unreachable.
-    """
+    """Return the current workload. Raises StorageError if the database is unreachable."""
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
     rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
     loads: list[JobLoad] = []

@@ -14,7 +14,7 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Row, bind_integers, clean_parameters, statement
+from workbench.storage.database import Connection, Row, bind_integers, bind_json, clean_parameters, statement
 from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.types import Index, JsonValue, ResolvedScope, as_integer
 
@@ -162,9 +162,8 @@ class TermWeights:
     a: float
     c: float
     passages: int  # in scope
-    entries: Mapping[int, bytes] = field(
-        default_factory=dict[int, bytes], compare=False
-    )  # postings read with the terms
+    # postings read with the terms
+    entries: Mapping[int, bytes] = field(default_factory=dict[int, bytes], compare=False)
 
     def weight(self, term: int) -> float:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
@@ -177,12 +176,7 @@ class TermWeights:
 
 
 def fetch_rows(
-    connection: Connection,
-    index: str,
-    name: str,
-    parameters: Mapping[str, object],
-    /,
-    **parts: str | int,
+    connection: Connection, index: str, name: str, parameters: Mapping[str, object], /, **parts: str | int
 ) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
     # Planned for its values, because a scope contains ten passages or a million. The graph only pays for few results,
@@ -225,7 +219,7 @@ def parse_sent_vector(sent: bytes) -> NDArray[np.float32]:
 def choose_scope_predicate(scope: ResolvedScope) -> str:
     if scope.is_everything:
         return "scope_everything"
-    if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
+    if scope.document_types or scope.languages or scope.metadata or scope.since is not None or scope.until is not None:
         return PROPERTIES_PREDICATE
     return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
@@ -236,6 +230,7 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
         "document_types": list(scope.document_types) or None,
         "languages": list(scope.languages) or None,
+        "metadata": bind_json({name: list(values) for name, values in scope.metadata}) if scope.metadata else None,
         "without": list(scope.without_documents) or None,
         "since": scope.since,
         "until": scope.until,
@@ -301,11 +296,7 @@ def find_named_documents(
 
 
 def fetch_passage(connection: Connection, index: str, passage_id: str) -> StoredPassage:
-    """Return a passage by its public id.
-
-    Raises:
-        NotFound: There is no such passage.
-    """
+    """Return a passage by its public id. Raises NotFound."""
     number = fetch_internal_ids(connection, index, [passage_id]).get(passage_id)
     if number is None:
         raise NotFound("passage", passage_id, "Search results contain the ids.")

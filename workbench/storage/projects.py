@@ -26,11 +26,7 @@ class Projects(Table):
         return Project(**next((row for row in rows if row["id"] == key), rows[0]))
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
-        """Create a project.
-
-        Raises:
-            Conflict: The title or id is taken.
-        """
+        """Create a project. Raises Conflict if the title or id is taken."""
         project_id = id or new_id("project")
         self._rows("project_insert", {"id": project_id, "title": title, "description": description})
         return self.get(project_id)
@@ -52,11 +48,7 @@ class Projects(Table):
         return project
 
     def folders(self, project: str) -> list[Folder]:
-        """Return a project's folders by name.
-
-        Raises:
-            NotFound: There is no such project.
-        """
+        """Return a project's folders by name. Raises NotFound."""
         return [Folder(**row) for row in self._rows("folder_list", _APART | {"project_id": self.get(project).id})]
 
     def folder(self, project: str, key: str) -> Folder:
@@ -72,11 +64,7 @@ class Projects(Table):
         raise NotFound("folder", key, f"Folders of this project: {list_choices(folder.name for folder in folders)}.")
 
     def create_folder(self, project: str, name: str, **fields: str | None) -> Folder:
-        """Create a folder; ``fields`` are description, color and icon_name.
-
-        Raises:
-            Conflict: The name is taken.
-        """
+        """Create a folder; ``fields`` are description, color and icon_name. Raises Conflict if the name is taken."""
         values = {"description": "", "color": "#6366f1", "icon_name": "folder"} | {
             key: value for key, value in fields.items() if value is not None
         }

@@ -86,11 +86,7 @@ class Rankers(Table):
         return [_ranker(row) for row in self._rows("ranker_list", {"name": None})]
 
     def get(self, name: str) -> Ranker:
-        """Return a ranker.
-
-        Raises:
-            NotFound: There is no such ranker.
-        """
+        """Return a ranker. Raises NotFound."""
         missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
         return _ranker(self._get("ranker_list", {"name": clean_parameters(name)}, missing))
 

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Row, Table, new_id, statement
+from workbench.storage.passages import scope_parameters
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, ResolvedScope, Source
 
@@ -45,11 +46,7 @@ class NamedSource:
 
 
 def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
-    """Return the only source that a key matches.
-
-    Raises:
-        Ambiguous: There are several.
-    """
+    """Return the only source that a key matches. Raises Ambiguous if there are several."""
     if len(matching) > 1:
         raise Ambiguous("source", key, {source.id: str(source) for source in matching})
     return matching[0]
@@ -82,11 +79,7 @@ class Sources(Table):
         return {row["id"]: row["title"] for row in self._rows("source_titles")}
 
     def get(self, source_id: str) -> Source:
-        """Return a source by its id.
-
-        Raises:
-            NotFound: There is no such source.
-        """
+        """Return a source by its id. Raises NotFound."""
         for datasets in (False, True):
             parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
             row = self._row("source_list", parameters | {"datasets": datasets, "apart": []})
@@ -95,20 +88,11 @@ class Sources(Table):
         raise NotFound("source", source_id, VALID_IDS_HINT)
 
     def find(self, key: str) -> Source:
-        """Return a source by id, exact title or URL.
-
-        Raises:
-            NotFound: There is no such source.
-            Ambiguous: There are several.
-        """
+        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if there are several."""
         return self.get(require_single(key, self.list_matches(key)).id)
 
     def list_matches(self, key: str) -> list[NamedSource]:
-        """Return the source with that id, or all with that exact title or URL.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Return the source with that id, or all with that exact title or URL. Raises NotFound."""
         rows = self._rows("source_find", {"key": key})
         if not rows:
             raise NotFound("source", key, VALID_IDS_HINT)
@@ -216,6 +200,11 @@ class Sources(Table):
         values = {"source_ids": None if source_ids is None else list(source_ids)}
         return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
+    def metadata_values(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return the short values of the documents' metadata, as NAME=VALUE, with the number of their documents."""
+        values = {"source_ids": None if source_ids is None else list(source_ids)}
+        return {row["item"]: int(row["documents"]) for row in self._rows("metadata_in_use", values)}
+
     def any_apart(self) -> bool:
         """Return whether there are sources that only their own tools search: conversations, articles, archives."""
         return bool(self._value("source_of_types", {"types": list(FAMILY_TYPES)}))
@@ -248,14 +237,7 @@ class Sources(Table):
 
     def count_undated(self, index: str, scope: ResolvedScope) -> int:
         """Return how many documents of an index are in a scope, except that they have no date."""
-        parameters = {
-            "index": index,
-            "source_ids": None if scope.source_ids is None else list(scope.source_ids),
-            "document_ids": None if scope.document_ids is None else list(scope.document_ids),
-            "document_types": list(scope.document_types) or None,
-            "languages": list(scope.languages) or None,
-        }
-        return int(self._value("documents_undated", parameters))
+        return int(self._value("documents_undated", {"index": index, **scope_parameters(scope)}))
 
 
 def _conditions(

@@ -87,11 +87,7 @@ class PassageStore:
     # Reading
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Yield one connection for the statements of one search.
-
-        Raises:
-            StorageError: The database is unreachable.
-        """
+        """Yield one connection for the statements of one search. Raises StorageError if the database is unreachable."""
         return self._reader.reading()
 
     def describe_changes(self) -> str:

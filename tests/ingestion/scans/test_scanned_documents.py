@@ -31,14 +31,14 @@ sys.modules["rapidocr"] = None
 from pathlib import Path
 from workbench.display import report_html, report_text
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers.formats import discover, list_suffixes, read_bytes
+from workbench.ingestion.readers.formats import READERS_BY_SUFFIX, discover, read_bytes
 for name in sys.argv[1:]:
     try:
         print(read_bytes(Path(name).read_bytes(), Path(name).name).pages)
     except UnreadableDocument as error:
         print(error)
     print([skip.reason for skip in discover([name]).skipped])
-print(".png" in list_suffixes())
+print(".png" in READERS_BY_SUFFIX)
 """
 OFFLINE = """
 import socket, sys

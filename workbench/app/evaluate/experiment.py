@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -31,6 +31,7 @@ from workbench.app.evaluate.outcome import (
     format_run_title,
     list_settings,
     load_outcome,
+    show_parts,
     show_quality_chart,
     show_ragas,
 )
@@ -55,7 +56,7 @@ from workbench.app.widgets.promoting import (
     open_promotion,
 )
 from workbench.errors import ScopeError
-from workbench.formatting import count_text, size_text
+from workbench.formatting import count_text, format_dollars, size_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
 if TYPE_CHECKING:
@@ -111,6 +112,41 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
     return sentences
 
 
+class Cost(NamedTuple):
+    """A column of the leaderboard on what a search takes; it is shown if a run has a value."""
+
+    title: str
+    about: str
+    read: Callable[[LeaderboardLine], float | None]
+    show: Callable[[float], str]
+
+    def format(self, line: LeaderboardLine) -> str:
+        """Return the value of a run as text."""
+        value = self.read(line)
+        return "–" if value is None else self.show(value)
+
+
+COSTS = (
+    Cost(
+        "Tokens",
+        "Tokens of the text that a search returns, on average",
+        lambda line: line.usage.get("context_tokens"),
+        "{:,.0f}".format,
+    ),
+    Cost("LLM calls", "Calls of the LLM per search", lambda line: line.usage.get("llm_calls"), "{:.1f}".format),
+    Cost(
+        "LLM tokens",
+        "Tokens that the LLM reads and writes per search",
+        lambda line: sum(line.usage.get(name, 0.0) for name in ("llm_input_tokens", "llm_output_tokens")),
+        "{:,.0f}".format,
+    ),
+    Cost(
+        "$ / 1,000",
+        "Dollars per 1,000 searches, by the known prices",
+        lambda line: None if line.dollars is None else line.dollars * 1000,
+        format_dollars,
+    ),
+)
 ALL_RUNS = "all"  # value of the tag in the URL without a filter
 
 
@@ -122,8 +158,10 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome, view: SavedView,
     shown = [line for line in outcome.lines if tag in ("", ALL_RUNS, *line.tags)]
     cutoff = outcome.metric.partition("@")[2]
     has_unjudged = any(line.unjudged is not None for line in shown)
+    costs = [cost for cost in COSTS if any(cost.read(line) for line in shown)]
     data = {
-        "rows": [make_run_row(outcome, line is outcome.lines[0], line, serving) for line in shown],
+        "rows": [make_run_row(outcome, line is outcome.lines[0], line, serving, costs) for line in shown],
+        "costs": [[cost.title, cost.about] for cost in costs],
         "metric": metric_title(outcome.metric),
         "unjudged": f"Unjudged@{cutoff}" if has_unjudged else "",
         "scale": [low, high],
@@ -162,7 +200,11 @@ def _load_serving(wb: Workbench, outcome: ExperimentOutcome) -> LiveStrategy | N
 
 
 def make_run_row(
-    outcome: ExperimentOutcome, is_first: bool, line: LeaderboardLine, serving: LiveStrategy | None
+    outcome: ExperimentOutcome,
+    is_first: bool,
+    line: LeaderboardLine,
+    serving: LiveStrategy | None,
+    costs: Sequence[Cost] = (),
 ) -> dict[str, object]:
     """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
@@ -189,6 +231,7 @@ def make_run_row(
         "p50": line.latency_ms.get("p50"),
         "p95": line.latency_ms.get("p95"),
         "size": size_text(line.index_bytes) if line.index_bytes else "–",
+        "costs": [cost.format(line) if done else "–" for cost in costs],
         "unjudged": "–" if line.unjudged is None else f"{line.unjudged:.0%}",
         "bounds": f"{line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
     }
@@ -367,7 +410,7 @@ def _delete(wb: Workbench, experiment: Experiment) -> None:
 
 
 def _leave_view() -> None:
-    address.put(experiment=None, ab=None, ask=None, metric=None, tag=None)
+    address.put(experiment=None, ab=None, ask=None, metric=None, tag=None, parts=None)
 
 
 def _show_results(wb: Workbench, experiment: Experiment) -> None:
@@ -418,6 +461,7 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)
+    show_parts(wb, outcome)
     show_questions(wb, outcome, picks)
     show_ragas(outcome)
 

@@ -12,14 +12,17 @@ import streamlit as st
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard
 from evals.experiments.runs import CellResult, Experiment
-from evals.gateway import read_judged_texts
-from evals.measures.metrics import RagasSummary
+from evals.gateway import map_document_ids, read_judged_texts
+from evals.measures.metrics import RagasSummary, metric_title
 from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
-from workbench.app.state.shared import current_theme
+from workbench.app.state import address
+from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, strategy_title
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 
 if TYPE_CHECKING:
+    from evals.evaluation import Slices
     from workbench.workbench import Workbench
 
 # Chart of quality against latency
@@ -100,6 +103,83 @@ def list_settings(cell: CellResult) -> list[str]:
         for name, value in cell.cell.parameters.items()
     ]
     return [*([f"index {cell.cell.index}"] if cell.cell.index else []), *parameters]
+
+
+# Parts of the questions
+
+MAX_RUNS_IN_PARTS = 6  # the best ones; more columns are too narrow to read
+
+
+def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
+    """Show the runs on each part of the questions, such as those about one source."""
+    from evals.evaluation import SLICE_KEYS, describe_slice
+
+    runs = outcome.done_cells[:MAX_RUNS_IN_PARTS]
+    if len(runs) < 2:
+        return
+    st.subheader(f"{metric_title(outcome.metric)} by part of the questions", anchor=False)
+    chosen = address.get("parts") or SLICE_KEYS[0]
+    choices = list(dict.fromkeys([*SLICE_KEYS, chosen]))
+    show_value("parts", chosen, choices)
+    st.selectbox(
+        "Parts by", choices, format_func=lambda key: PART_TITLES.get(key, str(key)), key="parts", accept_new_options=True,
+        on_change=lambda: address.put(parts=st.session_state["parts"]), width=320,
+        help="Or a name in the metadata of the questions or of the relevant documents",
+    )  # fmt: skip
+    with report_errors():
+        parts = _load_parts(wb, outcome, chosen)
+        columns = [
+            Column("part", PART_TITLES.get(chosen, chosen).partition(" of")[0]),
+            Column("questions", "Questions", "number"),
+            *(Column(cell.run_id, format_run_title(cell), "shown", "right") for cell in runs),
+            Column("differs", "Clearly differs from the best run"),
+        ]  # fmt: skip
+        rows = [
+            {
+                "id": one.name,
+                "name": one.name,
+                "cells": {
+                    "part": one.name,
+                    "questions": one.questions,
+                    **{
+                        cell.run_id: {"text": f"{mean:.3f}", "order": mean}
+                        for cell, mean in zip(runs, one.means.values(), strict=True)
+                    },
+                    "differs": "; ".join(describe_slice(one)) or "–",
+                },
+            }
+            for one in parts.slices
+        ]
+        show_table(
+            "parts_table", columns, rows, label="Parts of the questions", noun="parts", filters=False, stacks=True
+        )
+        st.caption("A question can be in several parts. Tests are corrected for all runs and parts.")
+
+
+PART_TITLES = {
+    "length": "Length of the question",
+    "origin": "Origin of the question",
+    "source": "Source of the relevant documents",
+    "tag": "Tag of the relevant documents",
+    "type": "Type of the relevant documents",
+    "language": "Language of the relevant documents",
+}
+
+
+@st.cache_resource(
+    max_entries=MAX_OUTCOMES_CACHED,
+    show_spinner=False,
+    hash_funcs={ExperimentOutcome: lambda outcome: (outcome.experiment.id, outcome.metric, str(outcome.lines))},
+)
+def _load_parts(_wb: Workbench, outcome: ExperimentOutcome, by: str) -> Slices:
+    """Return the best runs on each part of the questions. Raises InvalidInput for an unknown name in metadata."""
+    from evals.evaluation import compare_in_slices, group_questions
+
+    test_set = Experiments(_wb).test_set(outcome.experiment)
+    groups = group_questions(_wb, test_set, map_document_ids(_wb, test_set), by)
+    runs = outcome.done_cells[:MAX_RUNS_IN_PARTS]
+    values = {format_run_title(cell): cell.run.values[outcome.metric] for cell in runs if cell.run}
+    return compare_in_slices(by, outcome.metric, groups, values)
 
 
 # Ragas metrics of the runs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_on_sample
-from evals.experiments.catalogue import Experiments
+from evals.evaluation import Cell, Experiments, TestSetStore, make_cells
 from evals.experiments.leaderboard import (
     Pair,
     Winner,
@@ -19,16 +19,20 @@ from evals.experiments.leaderboard import (
     pair_runs,
     winner_trend,
 )
-from evals.experiments.runs import Cell, default_strategies, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
 from evals.measures.significance import count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
-from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
 from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
 from workbench.app.evaluate.learning import show_learning
 from workbench.app.evaluate.outcome import format_settings, load_outcome
-from workbench.app.evaluate.test_sets import choose_test_set, judge_on_compare, show_test_set, show_test_sets
+from workbench.app.evaluate.test_sets import (
+    choose_strategies,
+    choose_test_set,
+    judge_on_compare,
+    show_test_set,
+    show_test_sets,
+)
 from workbench.app.evaluate.tune import show_tuning
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
@@ -45,7 +49,7 @@ from workbench.app.widgets.reader import show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound
 from workbench.formatting import count_text
-from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
+from workbench.retrieval.strategies import STRATEGIES
 from workbench.runtime import EXTRAS
 from workbench.types import JsonObject, Parameter, ParameterValue
 
@@ -173,7 +177,7 @@ Varied = Mapping[str, Sequence[ParameterValue]]  # values by "strategy.parameter
 
 def show_matrix_form(wb: Workbench) -> list[Cell]:
     """Ask for strategies, indexes and parameters; return every combination as a cell."""
-    strategies = _choose_strategies(wb)
+    strategies = choose_strategies(wb, "build_strategies")
     left, right = st.columns(2)
     with left:
         indexes = _choose_indexes(wb)
@@ -231,25 +235,6 @@ def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[Paramet
 def preselect_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:
     """Return at most three of the offered values, evenly spread, to preselect."""
     return list(offered[:: ceil(len(offered) / MAX_VALUES_PRESELECTED)])
-
-
-def _choose_strategies(wb: Workbench) -> list[str]:
-    usable = [name for name in default_strategies() if name in STRATEGIES]
-    if wb.settings.has_llm:
-        usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_llm]
-    if wb.settings.reranker != "late-interaction":
-        usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_reranker and name not in usable]
-    return list(
-        st.pills(
-            "Strategies",
-            usable,
-            selection_mode="multi",
-            default=[n for n in COMPARED_STRATEGIES if n in usable],
-            format_func=strategy_title,
-            key="build_strategies",
-            wrap=True,
-        )
-    )
 
 
 def _choose_indexes(wb: Workbench) -> list[str | None]:

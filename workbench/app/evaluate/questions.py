@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import Change, check_comparable, find_changes, scores_by_question
+from evals.evaluation import Experiments, check_comparable, find_changes, metric_title
+from evals.experiments.leaderboard import Change, scores_by_question
 from evals.experiments.runs import CellResult, RankedPassage
 from evals.gateway import map_document_ids
-from evals.measures.metrics import metric_title
 from evals.test_set import Question, StoredCorpus, TestSet
 from workbench.app.evaluate.charts import make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
 from evals.background import enqueue_import
+from evals.evaluation import POOL_DEPTH, PoolItem, TestSetInfo, TestSets, TestSetStore
+from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
-from evals.test_set import GRADE_VALUES, Judgment, Question, TestSet
-from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv, to_csv
+from evals.test_set import GRADE_VALUES, SCALES, Judgment, Question, TestSet
+from evals.test_sets.exchange import ImportReport, add_agent_queries, to_csv
 from evals.test_sets.folders import SAMPLE_NAME
-from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.state import address
@@ -24,11 +26,14 @@ from workbench.app.widgets.looks import (
     make_file_name,
     make_label_function,
     show_message,
+    strategy_title,
+    strip_markdown,
 )
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
+from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
 
 if TYPE_CHECKING:
     import pandas
@@ -90,7 +95,7 @@ def show_add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None
     left, right = st.columns(2, gap="large")
     with left:
         _add_typed(store, info)
-        _add_csv(wb, store, info)
+        _add_csv(wb, info)
     with right:
         _add_agent_queries(wb, store, info)
         _add_generated(wb, store, info)
@@ -110,17 +115,18 @@ def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
         _report_added(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
 
 
-def _add_csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption(
-        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns."
+        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns. "
+        "A judged pool can be added too."
     )
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
     if st.button("Add from CSV", key="add_csv_go"):
         if upload is None:
             st.error("Choose a CSV file.")
             return
-        _report_added(lambda: import_csv(wb, store, info.id, _decode_csv(upload.getvalue())))
+        _report_added(lambda: TestSets(wb).import_csv(info.id, _decode_csv(upload.getvalue())))
 
 
 def _decode_csv(content: bytes) -> str:
@@ -170,6 +176,7 @@ def _report_added(change: Callable[[], ImportReport]) -> None:
 
 
 MAX_ROWS = 5_000  # rows in an editor
+MAX_POOL_CHARS = 1_500  # of a document of a pool, from the passage that was found
 GRADE_NAMES = {0: "not relevant", 1: "partly", 2: "relevant", 3: "highly relevant"}
 ORIGIN_TITLES = {
     "folder": "folder",
@@ -322,7 +329,124 @@ def _save_changes(change: Callable[[], str]) -> None:
         st.rerun()
 
 
-# A choice of test sets
+# Pools: what several strategies find, judged one by one without their names
+
+
+@dataclass
+class PoolQueue:
+    """A pool while it is judged, in the session of a visitor."""
+
+    waiting: list[PoolItem]
+    csv: str  # for other raters
+    summary: str
+    rater: str = ""
+    judged: list[PoolItem] = field(default_factory=list)
+
+
+def show_pool(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show the queue of a pool, or the form that makes one."""
+    key = f"pool_{info.id}"
+    queue: PoolQueue | None = st.session_state.get(key)
+    if queue is None:
+        _show_pool_form(wb, info, key)
+        return
+    done, total = len(queue.judged), len(queue.judged) + len(queue.waiting)
+    st.progress(done / total if total else 1.0, text=f"{done:,} of {total:,} judged")
+    st.caption(queue.summary)
+    if queue.waiting:
+        _show_pool_item(wb, info, test_set, queue)
+    else:
+        st.success(
+            "Nothing left to judge." if total else "All documents that these strategies find are judged already."
+        )
+    with st.container(horizontal=True):
+        st.button(
+            "Undo", key="pool_undo", icon=":material/undo:", type="tertiary", disabled=not queue.judged,
+            on_click=_judge_pool_item, args=(wb, info.id, queue, None),
+        )  # fmt: skip
+        st.download_button(
+            "CSV", queue.csv, f"{make_file_name(info.title, 'pool')}-pool.csv", "text/csv", type="tertiary",
+            icon=":material/download:", on_click="ignore",
+            help="To judge elsewhere: fill in the column grade, then add the file under Add",
+        )  # fmt: skip
+        st.button("New pool", key="pool_close", type="tertiary", on_click=lambda: st.session_state.pop(key))
+
+
+def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
+    st.caption(
+        "Judge what several strategies find, each document once and without the strategy's name. Those that can still "
+        "change which strategy is best come first."
+    )
+    strategies = choose_strategies(wb, "pool_strategies")
+    left, middle, right = st.columns(3)
+    depth = left.number_input("Documents per strategy", 1, 200, POOL_DEPTH, key="pool_depth")
+    minutes = middle.number_input("Minutes", 1, 600, None, key="pool_minutes", placeholder="No limit")
+    rater = right.text_input("Rater", key="pool_rater", placeholder="Your name, if several people judge")
+    if st.button("Collect documents", type="primary", key="pool_go", disabled=not (strategies and info.questions)):
+        with report_errors():
+            bar = st.progress(0.0, text="Searching")
+            pool, text = TestSets(wb).pool(
+                info, strategies, depth=depth, minutes=minutes,
+                on_progress=lambda done: bar.progress(done.done_share, text=f"Searching: {done.message}") and None,
+            )  # fmt: skip
+            st.session_state[key] = PoolQueue(list(pool.items), text, pool.describe(), rater.strip())
+            st.rerun()
+
+
+def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: PoolQueue) -> None:
+    item = queue.waiting[0]
+    document = JudgedDocuments(wb, test_set).get(item.document)
+    text = (document.text or "")[item.start : item.start + MAX_POOL_CHARS] if document else "This document was deleted."
+    with st.container(border=True, key="pool_item"):
+        st.subheader(escape_markdown(item.question, 300), anchor=False)
+        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
+        st.text(strip_markdown(text))
+        with st.container(horizontal=True):
+            for number, grade in enumerate(reversed(SCALES[info.grades]), start=1):
+                label = "Not relevant" if grade == "not" else grade.capitalize()
+                st.button(
+                    label, key=f"pool_{grade}", shortcut=str(number), on_click=_judge_pool_item,
+                    args=(wb, info.id, queue, grade),
+                )  # fmt: skip
+            st.button(
+                "Skip", key="pool_skip", type="tertiary", on_click=lambda: queue.waiting.append(queue.waiting.pop(0))
+            )
+
+
+def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: str | None) -> None:
+    """Store the grade of the first document that waits; None clears the last one, which waits again."""
+    item = queue.judged[-1] if grade is None else queue.waiting[0]
+    with report_errors(st.toast):
+        TestSetStore(wb).judge(test_set_id, item.question_id, item.document, grade, rater=queue.rater)
+        if grade is None:
+            queue.waiting.insert(0, queue.judged.pop())
+        else:
+            queue.judged.append(queue.waiting.pop(0))
+
+
+# A choice of strategies, and of test sets
+
+
+def choose_strategies(wb: Workbench, key: str) -> list[str]:
+    """Ask for some of the strategies that can be used with the models that are set."""
+    usable = [name for name in default_strategies() if name in STRATEGIES]
+    if wb.settings.has_llm:
+        usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_llm]
+    if wb.settings.reranker != "late-interaction":
+        usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_reranker and name not in usable]
+    default = [name for name in COMPARED_STRATEGIES if name in usable]
+    return list(
+        st.pills(
+            "Strategies",
+            usable,
+            selection_mode="multi",
+            default=default,
+            format_func=strategy_title,
+            key=key,
+            wrap=True,
+        )
+    )
+
 
 EARLIEST_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -440,15 +564,17 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
                 f"Deleted from the scope of this test set: {lost}. It can no longer be used for experiments."
             )
         )
-    questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
-    with questions:
-        edit_questions(store, info, test_set)
-    with judgments:
-        edit_judgments(wb, store, info, test_set)
-    with more:
-        show_add_view(wb, store, info)
-    with out:
-        _show_export(wb, store, info)
+    views: dict[str, Callable[[], None]] = {
+        "Questions": lambda: edit_questions(store, info, test_set),
+        "Judgments": lambda: edit_judgments(wb, store, info, test_set),
+        "Judge a pool": lambda: show_pool(wb, info, test_set),
+        "Add": lambda: show_add_view(wb, store, info),
+        "Export and versions": lambda: _show_export(wb, store, info),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="test_set_view", on_change="rerun"), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:

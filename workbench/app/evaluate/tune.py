@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_optimise
-from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import Cell
+from evals.evaluation import DEFAULT_METRICS, Cell, Experiments, TestSetStore, explain_difference, metric_title
 from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, read_tuning_result
-from evals.measures.metrics import DEFAULT_METRICS, metric_title
-from evals.measures.significance import explain_difference
-from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
@@ -27,7 +23,7 @@ from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import as_text, as_text_or_none
 
 if TYPE_CHECKING:
-    from evals.test_sets.store import TestSetInfo
+    from evals.evaluation import TestSetInfo
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 

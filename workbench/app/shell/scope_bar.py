@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.state.shared import load_indexes, show_value
+from workbench.app.state.shared import change_count, load_indexes, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function
 from workbench.errors import NotFound, ScopeError, WorkbenchError
 from workbench.text import language_title
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 
-_SCOPE_PARAMETERS = ("kind", "project", "folder", "tag", "source", "language", "since", "until")
+_SCOPE_PARAMETERS = ("kind", "project", "folder", "tag", "source", "language", "metadata", "since", "until")
 
 
 def read_scope() -> Scope:
@@ -34,6 +34,7 @@ def read_scope() -> Scope:
         tags=address.get_all("tag"),
         sources=sources or None,
         languages=address.get_all("language"),
+        metadata=address.get_all("metadata"),
         since=_read_date("since"),
         until=_read_date("until"),
         names="only" if address.get("names") == "only" else "prefer",
@@ -65,7 +66,7 @@ def make_scope_changes(measured: MeasuredScope) -> dict[str, list[str]]:
             [scope.project],
             [scope.folder and measured.title(scope.folder)],
         ),
-        *(scope.tags, scope.sources or (), scope.languages, [scope.since], [scope.until]),
+        *(scope.tags, scope.sources or (), scope.languages, scope.metadata, [scope.since], [scope.until]),
     )
     return {name: [str(one) for one in given if one] for name, given in zip(_SCOPE_PARAMETERS, values, strict=True)}
 
@@ -159,11 +160,23 @@ def _show_scope_choices(
     _show_choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _show_choices("Sources", "source", sources)
     _show_choices("Languages", "language", _list_languages(wb, inside))
+    _show_choices("Metadata", "metadata", _list_metadata(wb, inside))
     with st.container(horizontal=True):
         _show_date("Since", "since")
         _show_date("Until", "until")
     if is_scoped():
         st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
+
+
+def _list_metadata(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
+    """Return the values of metadata in sources, such as "status: final · 12", by NAME=VALUE."""
+    counts = _load_metadata(wb, None if inside is None else tuple(inside), change_count())
+    return {item: f"{item.replace('=', ': ', 1)} · {count:,}" for item, count in counts.items()}
+
+
+@st.cache_data(max_entries=16, ttl=60, show_spinner=False)
+def _load_metadata(_wb: Workbench, inside: tuple[str, ...] | None, changes: int) -> dict[str, int]:
+    return _wb.sources.metadata_values(inside)
 
 
 def _list_languages(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
@@ -192,6 +205,7 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
         parts.append(only + _format_value(projects, project) + (f" / {escape_markdown(folder, 48)}" if folder else ""))
     parts += [f"#{escape_markdown(tag, 48)}" for tag in address.get_all("tag")]
     parts += [escape_markdown(language_title(name) or name, 48) for name in address.get_all("language")]
+    parts += [escape_markdown(item.replace("=", " ", 1), 48) for item in address.get_all("metadata")]
     parts += [f"{name} {_read_date(name):%-d %b %Y}" for name in ("since", "until") if _read_date(name)]
     chosen = address.get_all("source")
     if len(chosen) == 1:

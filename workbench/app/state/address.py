@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "since", "until", "index")
+SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "metadata", "since", "until", "index")
 # Of the inspector and the reader, which are closed on return to a page.
 INSPECTOR_KEYS = ("look", "doc", "at", "cut", "why", "by", "missed", "form", "part", "pane")
 _MEMORY = "address_memory"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
 
 import streamlit as st
 
@@ -83,16 +84,22 @@ def choose_in_url(
         width: Width of the control.
     """
     default, named = "" if current else next(iter(titles)), address.get(name)
-    show_value(key, current or (named if named in titles else default), titles.values())
+    latest = f"{key}_latest"
+    shown = str(st.session_state.setdefault(latest, key))
+    if current and st.session_state.get(shown, current) != current:
+        # Changed by another element: a new widget, because the browser may still send the old one's value.
+        shown = st.session_state[latest] = f"{key}_{uuid4().hex[:8]}"
+    show_value(shown, current or (named if named in titles else default), titles.values())
 
     def change() -> None:
-        chosen = st.session_state[key]
-        address.put(**{name: None if chosen == default else chosen})
+        if shown == st.session_state[latest]:
+            chosen = st.session_state[shown]
+            address.put(**{name: None if chosen == default else chosen})
 
     chosen = st.segmented_control(
         label,
         list(titles),
-        key=key,
+        key=shown,
         format_func=titles.__getitem__,
         required=True,
         width=width,

@@ -171,11 +171,6 @@ TEXT_FILE_NAMES = frozenset(
 )
 
 
-def list_suffixes() -> tuple[str, ...]:
-    """Return the supported suffixes, sorted, each with its dot."""
-    return tuple(sorted(READERS_BY_SUFFIX))
-
-
 def list_format_titles() -> tuple[str, ...]:
     """Return the display names of the supported formats, without duplicates."""
     return tuple(dict.fromkeys(reader.title for reader in INSTALLED_READERS))
@@ -209,28 +204,9 @@ def original_type(name: str) -> str | None:
     return reader.media_types[0] if reader is not None and reader.keeps_original else None
 
 
-def read_file(path: Path, max_bytes: int = MAX_BYTES) -> RawDocument:
-    """Read a file.
-
-    Raises:
-        UnreadableDocument: The file is missing, too large, damaged, encrypted, without text, or of an unsupported
-            format.
-    """
-    try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise UnreadableDocument(_size_message(path.name, size, max_bytes))
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnreadableDocument(f"Failed to open '{path.name}': {reason}.") from error
-    return read_bytes(data, path.name, max_bytes)
-
-
 def read_bytes(
     data: bytes,
     name: str,
-    max_bytes: int = MAX_BYTES,
     on_page: OnPage | None = None,
     parser: ParserProcess | None = None,
     options: ReadingOptions = DEFAULT_OPTIONS,
@@ -240,13 +216,12 @@ def read_bytes(
     Args:
         data: Contents of the file.
         name: File name; its suffix selects the reader.
-        max_bytes: Maximum size of a file.
         on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
         parser: Separate process for formats whose parser can crash or use much memory.
         options: Encoding of texts, and whether hidden parts are left out.
 
     Raises:
-        UnreadableDocument: As for ``read_file``.
+        UnreadableDocument: The file is too large, damaged, encrypted, without text, or of an unsupported format.
     """
     reader = find_reader(name)
     if reader is None and (sentence := suggest_remedy(name)) is not None:
@@ -256,8 +231,7 @@ def read_bytes(
         raise UnreadableDocument(
             f"'{name}' has an unsupported format ({kind}). Supported: {', '.join(list_format_titles())}."
         )
-    if len(data) > max_bytes:
-        raise UnreadableDocument(_size_message(name, len(data), max_bytes))
+    check_size(name, len(data))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
     if parser is not None and _measure_unpacked(data) >= reader.beside_from:
@@ -324,8 +298,16 @@ def _finish_draft(draft: Draft, document_type: str, name: str) -> RawDocument:
     return RawDocument(title, text, document_type, to_json_metadata(draft.metadata), language, pages, scans)
 
 
-def _size_message(name: str, size: int, max_bytes: int) -> str:
-    return f"'{name}' is too large ({size_text(size)}; the limit is {size_text(max_bytes)}). Split it."
+def check_size(name: str, size: int) -> None:
+    """Raise an error if a file is too large to be read.
+
+    Raises:
+        UnreadableDocument: It is over 50 MB.
+    """
+    if size > MAX_BYTES:
+        raise UnreadableDocument(
+            f"'{name}' is too large ({size_text(size)}; the limit is {size_text(MAX_BYTES)}). Split it."
+        )
 
 
 # Finding the files to read under the given paths, and listing what was skipped and why

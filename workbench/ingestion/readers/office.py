@@ -6,6 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
 MAX_UNPACKED_BYTES = GB
+ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(
     r"\s*generated (?:by|using|with) ", re.IGNORECASE
 )  # written by a program, not a description
@@ -71,7 +73,20 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
         raise UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
     if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
         raise UnreadableDocument(f"'{name}' is over 1 GB when unpacked. Split it.")
+    if any(_declares_entities(package, entry) for entry in entries if entry.filename.endswith((".xml", ".rels"))):
+        raise UnreadableDocument(
+            f"'{name}' declares XML entities, which can expand to gigabytes (an XML bomb). Office programs write none; "
+            "open it in one and save a copy."
+        )
     return package
+
+
+def _declares_entities(package: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
+    try:
+        with package.open(entry) as part:
+            return b"<!ENTITY" in part.read(ENTITY_SCAN_BYTES).replace(b"\0", b"")  # without the NULs of UTF-16
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError):
+        return False  # damaged, which its reader reports
 
 
 class XmlElement(Protocol):
@@ -150,25 +165,57 @@ def replace_strict_namespaces(data: bytes) -> bytes:
     return STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
 
 
-def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
-    """Return the paths of the parts that a part refers to, by relationship id, and the addresses of links."""
-    folder, name = posixpath.split(part)
-    path = f"{folder}/_rels/{name}.rels"
-    root = parse_xml(package.read(path)) if path in package.namelist() else None
-    targets: dict[str, str] = {}
-    for element in root if root is not None else ():
-        target = element.get("Target") or ""
-        if element.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
-        targets[element.get("Id") or ""] = target
-    return targets
+class Package:
+    """The parts of an office file or a book by path. Letter case and the direction of slashes do not count."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Open a file.
+
+        Raises:
+            UnreadableDocument: As for ``open_package``.
+        """
+        self._file = open_package(data, name)
+        self.parts = {_fold_path(entry.filename): entry for entry in self._file.infolist()}
+
+    def read(self, path: str) -> bytes | None:
+        """Return a part, or None if it is missing or damaged."""
+        entry = self.parts.get(_fold_path(path))
+        try:
+            return None if entry is None else self._file.read(entry)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError):
+            leave_out("damaged parts of the file")
+            return None
+
+    def parse(self, path: str) -> XmlElement | None:
+        """Return the root of a part with the Transitional namespaces, or None if it is missing or damaged."""
+        data = self.read(path)
+        return parse_xml(replace_strict_namespaces(data)) if data else None
+
+    def links(self, path: str) -> dict[str, tuple[str, str]]:
+        """Return (kind, path) of the parts that a part refers to, by id, and the addresses of links."""
+        folder, _, file = path.rpartition("/")
+        root = self.parse(f"{folder}/_rels/{file}.rels")
+        found: dict[str, tuple[str, str]] = {}
+        for link in root if root is not None else ():
+            target = link.get("Target") or ""
+            if link.get("TargetMode") != "External":
+                written = _fold_path(posixpath.join("/", folder, target.replace("\\", "/")))
+                target = written if written in self.parts else unquote(written)
+            found[link.get("Id") or str(len(found))] = (link.get("Type") or "").rpartition("/")[2], target
+        return found
+
+    def find_main_part(self, usual: str) -> str:
+        """Return the path of the part with the document's text."""
+        return next((path for kind, path in self.links("").values() if kind == "officeDocument"), usual)
 
 
-def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
+def _fold_path(path: str) -> str:
+    return posixpath.normpath(f"/{path}".replace("\\", "/")).lstrip("/").lower()
+
+
+def read_core_properties(package: Package) -> dict[str, str]:
     """Return the title, author and dates of an office file, if set."""
-    if "docProps/core.xml" not in package.namelist():
-        return {}
-    root = parse_xml(package.read("docProps/core.xml"))
+    root = package.parse("docProps/core.xml")
     properties: dict[str, str] = {}
     for element in root if root is not None else ():
         key = OFFICE_PROPERTIES.get(str(element.tag).rpartition("}")[2])
@@ -290,7 +337,10 @@ STRUCTURES = {
 
 
 def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
-    """Return a chart's title and its rows: the names of the series, then one row for each category."""
+    """Return a chart's title and its rows: the names of the series, then one row for each category.
+
+    A chart without stored values has no rows and is counted.
+    """
     title = format_cell("".join(_texts(root.find(".//{*}chart/{*}title"))))
     series = [
         (
@@ -303,6 +353,7 @@ def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
     ] or list(_iter_new_series(root))
     series = [one for one in series if one[2]]
     if not series:
+        leave_out("charts")
         return title, []
     header, columns = [""], []
     categories: dict[int, str] = {}
@@ -439,9 +490,9 @@ MAIN_PART = "word/document.xml"
 
 def read_docx(data: bytes, name: str) -> Draft:
     """Return headings, paragraphs, lists, tables and footnotes, without images."""
-    with open_package(data, name) as package:
-        properties = read_core_properties(package)
-        prepared = _prepare_package(package)
+    package = Package(data, name)
+    properties = read_core_properties(package)
+    prepared = _prepare_package(package)
     import mammoth
 
     result = mammoth.convert_to_html(
@@ -461,16 +512,16 @@ class WordPart:
 
     path: str  # its path in the package
     root: XmlElement  # its XML
-    relations: dict[str, str]  # paths of the parts that it refers to, by id
+    links: dict[str, tuple[str, str]]  # kind and path of the parts that it refers to, by id
 
 
-def _prepare_package(package: zipfile.ZipFile) -> bytes:
+def _prepare_package(package: Package) -> bytes:
     """Return a copy of a Word file, without media, from which mammoth reads all text."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
-    main = _find_main_part(package)
-    paths = [path for path in package.namelist() if re.fullmatch(r"word/(?:foot|end)notes\d*\.xml", path)]
-    styles, numbering = (_parse_part(package, f"word/{name}.xml") for name in ("styles", "numbering"))
+    main = package.find_main_part(MAIN_PART)
+    paths = [path for path in package.parts if re.fullmatch(r"word/(?:foot|end)notes\d*\.xml", path)]
+    styles, numbering = (package.parse(f"word/{name}.xml") for name in ("styles", "numbering"))
     known = StyleSheet.read(styles)
     parts = [part for path in (main, *paths) if (part := _load_part(package, path)) is not None]
     for part in parts:
@@ -479,14 +530,14 @@ def _prepare_package(package: zipfile.ZipFile) -> bytes:
             NumberedText(Numbering(numbering, known), known).write(part.root)
             _add_margins(package, part, known)
     _drop_dangling_references([part.root for part in parts])
-    comments = _parse_part(package, "word/comments.xml")
+    comments = package.parse("word/comments.xml")
     leave_out("comments", len(list(comments.iter(WORD + "comment"))) if comments is not None else 0)
     replaced = {part.path: etree.tostring(part.root, encoding="UTF-8", xml_declaration=True) for part in parts}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
-        for path in package.namelist():
-            if path.endswith((".xml", ".rels")):
-                copy.writestr(path, replaced.get(path) or replace_strict_namespaces(package.read(path)))
+        for path, entry in package.parts.items():
+            if path.endswith((".xml", ".rels")) and (content := replaced.get(path) or package.read(path)) is not None:
+                copy.writestr(entry.filename, replace_strict_namespaces(content))
     return target.getvalue()
 
 
@@ -499,24 +550,12 @@ def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
                 replace_element(reference, [])
 
 
-def _find_main_part(package: zipfile.ZipFile) -> str:
-    root = parse_xml(package.read("_rels/.rels")) if "_rels/.rels" in package.namelist() else None
-    for relation in root if root is not None else ():
-        if (relation.get("Type") or "").endswith("/officeDocument"):
-            return (relation.get("Target") or MAIN_PART).lstrip("/")
-    return MAIN_PART
+def _load_part(package: Package, path: str) -> WordPart | None:
+    root = package.parse(path)
+    return None if root is None else WordPart(path, root, package.links(path))
 
 
-def _parse_part(package: zipfile.ZipFile, path: str) -> XmlElement | None:
-    return parse_xml(replace_strict_namespaces(package.read(path))) if path in package.namelist() else None
-
-
-def _load_part(package: zipfile.ZipFile, path: str) -> WordPart | None:
-    root = _parse_part(package, path)
-    return None if root is None else WordPart(path, root, read_relations(package, path))
-
-
-def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet) -> None:
+def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _simplify(part.root)
     leave_out("embedded files", len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk"))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
@@ -655,7 +694,7 @@ def _write_form_fields(root: XmlElement) -> None:
             parent.insert(parent.index(run), make_run(text))
 
 
-def _write_drawings(package: zipfile.ZipFile, part: WordPart) -> None:
+def _write_drawings(package: Package, part: WordPart) -> None:
     """Write text boxes, charts, SmartArt and alternative texts after the paragraphs that they are anchored in."""
     for drawing in list(part.root.iter(WORD + "drawing", WORD + "pict", WORD + "object")):
         paragraph = _find_outer(drawing, "p")
@@ -673,31 +712,30 @@ def _write_drawings(package: zipfile.ZipFile, part: WordPart) -> None:
         _append_blocks(paragraph, [*described, *loose, *art, *graphics, *blocks])
         replace_element(drawing, [])  # mammoth fails on images that are missing
     for link in list(part.root.iter(WORD + "hyperlink")):
-        if (link.get(RELATION + "id") or "") not in {"", *part.relations}:
+        if (link.get(RELATION + "id") or "") not in {"", *part.links}:
             replace_element(link, list(link))
 
 
 def _picture_description(drawing: XmlElement) -> str:
     properties = [(one.get("descr") or one.get("title")) for one in drawing.iter() if local_name(one) == "docPr"]
-    shapes = [one.get("alt") for one in drawing.iter(VML + "shape", VML + "rect")]
+    shapes = [one.get("alt") for one in drawing.iter(VML + "*")]
     return next(filter(None, map(format_alt_text, [*properties, *shapes])), "")
 
 
-def _graphic_blocks(package: zipfile.ZipFile, part: WordPart, drawing: XmlElement) -> Iterator[XmlElement]:
+def _graphic_blocks(package: Package, part: WordPart, drawing: XmlElement) -> Iterator[XmlElement]:
     for element in drawing.iter():
         name = local_name(element)
         key = element.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
-        target = part.relations.get(key or "")
-        root = _parse_part(package, target) if target else None
         if key is None:
             continue
+        root = package.parse(part.links[key][1]) if key in part.links else None
         if name == "relIds":
             lines = read_diagram(root) if root is not None else []
             leave_out("diagrams", not lines)
             yield from (make_paragraph(text) for _, text in lines)
             continue
+        leave_out("charts", root is None)
         title, rows = read_chart(root) if root is not None else ("", [])
-        leave_out("charts", not rows)
         if title:
             yield make_paragraph(title)
         if rows:
@@ -765,7 +803,7 @@ PAGE_FIELD = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 PAGE_WORDS = re.compile(r"(?:[\W\d_]|\b(?:pages?|p|seite|página|pagina|of|von|de|sur|di|van)\b)*", re.IGNORECASE)
 
 
-def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet) -> None:
+def _add_margins(package: Package, document: WordPart, known: StyleSheet) -> None:
     """Write each distinct header once at the start of the document, and each distinct footer once at its end."""
     body = document.root.find(WORD + "body")
     if body is None:
@@ -774,8 +812,10 @@ def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet
     for name in ("header", "footer"):
         references = list(document.root.iter(f"{WORD}{name}Reference"))
         blocks: list[XmlElement] = []
-        for path in dict.fromkeys(document.relations.get(one.get(RELATION + "id") or "") for one in references):
-            part = _load_part(package, path) if path else None
+        for _, path in dict.fromkeys(
+            document.links.get(one.get(RELATION + "id") or "", ("", "")) for one in references
+        ):
+            part = _load_part(package, path)
             if part is not None:
                 blocks += _margin_blocks(package, part, known, seen)
         for place, block in enumerate(blocks):
@@ -785,7 +825,7 @@ def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet
                 body.append(block)
 
 
-def _margin_blocks(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
+def _margin_blocks(package: Package, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
     """Yield the paragraphs and tables of a header or footer that contain words and are new."""
     _drop_page_numbers(part.root)
     with open_reading():  # what headers and footers lack is not counted
@@ -1107,34 +1147,32 @@ MARGIN_TYPES = ("ftr", "hdr", "dt")
 
 def read_pptx(data: bytes, name: str) -> Draft:
     """Return the slides in order."""
-    with open_package(data, name) as package:
-        properties = read_core_properties(package)
-        usual = _convert_strict(data, package)
+    package = Package(data, name)
+    properties = read_core_properties(package)
+    usual = _convert_strict(data, package)
     from pptx import Presentation
 
     presentation = Presentation(io.BytesIO(usual))
+    first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     reader = SlideReader()
     pages = tuple(
         (number, reader.read(slide))
         for number, slide in enumerate(presentation.slides, 1)
         if slide.element.get("show") not in FALSE_VALUES or take_hidden("slides")
     )
-    first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     title = properties.get("title", "")
     return Draft(title=first if title in ("", TEMPLATE_TITLE) else title, pages=pages, metadata=drop_title(properties))
 
 
-def _convert_strict(data: bytes, package: zipfile.ZipFile) -> bytes:
+def _convert_strict(data: bytes, package: Package) -> bytes:
     """Return a Strict file with the Transitional namespaces; other files are unchanged."""
-    path = "ppt/presentation.xml"
-    content = package.read(path) if path in package.namelist() else b""
-    if replace_strict_namespaces(content) == content:
+    if not STRICT_NAMESPACE.search(package.read(package.find_main_part("ppt/presentation.xml")) or b""):
         return data
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
-        for path in package.namelist():
-            part = package.read(path)
-            copy.writestr(path, replace_strict_namespaces(part) if path.endswith((".xml", ".rels")) else part)
+        for path, entry in package.parts.items():
+            part = package.read(path) or b""
+            copy.writestr(entry, replace_strict_namespaces(part) if path.endswith((".xml", ".rels")) else part)
     return target.getvalue()
 
 
@@ -1147,6 +1185,7 @@ class SlideReader:
     def read(self, slide: Slide) -> str:
         """Return a slide's text: title, shapes in reading order, new footers, and notes."""
         choose_alternatives(slide.element)
+        _write_links(slide.part, slide.element)
         title = _slide_title(slide)
         mark = " (hidden slide)" if slide.element.get("show") in FALSE_VALUES else ""
         parts = [f"## {title}{mark}".replace("  ", " ")] if title or mark else []
@@ -1159,6 +1198,7 @@ class SlideReader:
             parts += self._new_texts(self._read_shapes(order_shapes(fixed), count=False))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             body: XmlElement = slide.notes_slide.notes_text_frame._txBody  # pyright: ignore[reportPrivateUsage]
+            _write_links(slide.notes_slide.part, body)
             notes = "\n".join(filter(None, map(_paragraph_text, _paragraphs(body))))
             parts += [f"Notes: {notes}"] if notes else []
         for relation in slide.part.rels.values():
@@ -1201,11 +1241,11 @@ class SlideReader:
         if isinstance(shape, GraphicFrame):
             return self._read_frame(shape)
         if isinstance(shape, Shape):
-            return _format_paragraphs(list(_paragraphs(shape.element)))
+            return read_shape_text(shape.element)
         element: XmlElement = shape.element
         if local_name(element) != "pic":
             return ""
-        alt = _shape_description(element)
+        alt = describe_shape(element)
         media = [one for one in element.iter() if local_name(one) in ("videoFile", "audioFile", "wavAudioFile")]
         if count and media:
             leave_out("audio and video")
@@ -1228,12 +1268,13 @@ class SlideReader:
             root = _find_related(frame.part, key)
             if key is None:
                 continue
-            text = "" if root is None else _format_list(read_diagram(root)) if name == "relIds" else _chart_text(root)
-            leave_out("diagrams" if name == "relIds" else "charts", not text)
-            return text or _shape_description(element)
+            is_diagram = name == "relIds"
+            text = "" if root is None else format_list(read_diagram(root)) if is_diagram else format_chart(root)
+            leave_out("diagrams" if is_diagram else "charts", root is None or (is_diagram and not text))
+            return text or describe_shape(element)
         if any(local_name(one) == "oleObj" for one in element.iter()):
             leave_out("embedded files")
-        return _shape_description(element)
+        return describe_shape(element)
 
 
 # --- Reading order ---
@@ -1336,19 +1377,41 @@ def _is_raised(baseline: str | None) -> bool:
     return (baseline or "0").rstrip("%").lstrip("-").isdigit() and not (baseline or "0").startswith(("-", "0"))
 
 
-def _format_paragraphs(paragraphs: Sequence[XmlElement]) -> str:
+def read_shape_text(element: XmlElement) -> str:
+    """Return the paragraphs of a shape, as a list if there are several."""
     lines: list[tuple[int, str]] = []
-    for paragraph in paragraphs:
+    for paragraph in _paragraphs(element):
         properties = paragraph.find(DRAWING + "pPr")
         level = int((properties.get("lvl") if properties is not None else None) or 0)
         lines.append((level, _paragraph_text(paragraph)))
-    return _format_list([(level, text) for level, text in lines if text])
+    return format_list([(level, text) for level, text in lines if text])
 
 
-def _format_list(lines: Sequence[tuple[int, str]]) -> str:
+def format_list(lines: Sequence[tuple[int, str]]) -> str:
+    """Return (depth, text) lines as a Markdown list; a single line is a paragraph."""
     if len(lines) == 1:
         return lines[0][1]
     return "\n".join(f"{'  ' * level}- {text}" for level, text in lines)
+
+
+def _write_links(part: Part, element: XmlElement) -> None:
+    """Write the addresses of linked words as Markdown links; count those of linked shapes."""
+    for link in element.iter(DRAWING + "hlinkClick"):
+        relation = part.rels.get(link.get(RELATION + "id") or "")
+        address = relation.target_ref if relation is not None and relation.is_external else ""
+        properties = link.getparent()
+        run = properties.getparent() if properties is not None else None
+        words = run.find(DRAWING + "t") if run is not None else None
+        if words is not None and (text := words.text) and text.strip():
+            words.text = format_link(text, address)
+        else:
+            leave_out("addresses of linked shapes", bool(address))
+
+
+def format_link(text: str, address: str) -> str:
+    """Return linked words as a Markdown link; unchanged if they show the address, or it is inside the file."""
+    is_shown = address.removeprefix("mailto:").rstrip("/").casefold() in text.casefold()
+    return text if is_shown or address.startswith("#") else f"[{text}]({address})"
 
 
 def _find_related(part: Part, key: str | None) -> XmlElement | None:
@@ -1358,12 +1421,14 @@ def _find_related(part: Part, key: str | None) -> XmlElement | None:
     return parse_xml(part.rels[key].target_part.blob)
 
 
-def _chart_text(root: XmlElement) -> str:
+def format_chart(root: XmlElement) -> str:
+    """Return a chart's title and its values as a Markdown table, or "" if it stores none."""
     title, rows = read_chart(root)
     return "\n\n".join(filter(None, [title, format_markdown_table(rows) if rows else ""]))
 
 
-def _shape_description(element: XmlElement) -> str:
+def describe_shape(element: XmlElement) -> str:
+    """Return the first alternative text of a shape or of a shape in it, or "" if there is none."""
     properties = (one for one in element.iter() if local_name(one) == "cNvPr")
     return next((text for one in properties if (text := format_alt_text(one.get("descr") or one.get("title")))), "")
 
@@ -1382,39 +1447,24 @@ def read_epub(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: It is not an EPUB book, or its chapters are encrypted (DRM).
     """
-    with open_package(data, name) as package:
-        opf_path = _find_opf_path(package, name)
-        data = package.read(opf_path)
-        source = XML_DECLARATION.sub("", decode_text(data, name, find_charset(data)))  # by the labels of browsers
-        opf = parse_xml(source.encode("utf-8", "replace"))
-        if opf is None:
-            raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
-        chapters = _list_spine(opf, posixpath.dirname(opf_path))
-        if set(chapters) & _find_encrypted_files(package):
-            raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
-        names = {entry.lower(): entry for entry in package.namelist()}
-        present = [names[chapter.lower()] for chapter in chapters if chapter.lower() in names]
-        leave_out("chapters that are missing in the file", len(chapters) - len(present))
-        sources = ((package.read(chapter), chapter) for chapter in present)
-        texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
-        described = _read_description(opf)
+    package = Package(data, name)
+    container = package.parse("META-INF/container.xml")
+    rootfile = container.find(".//{*}rootfile") if container is not None else None
+    opf_path = "" if rootfile is None else unquote(rootfile.get("full-path") or "")
+    data = package.read(opf_path) or b""
+    source = XML_DECLARATION.sub("", decode_text(data, name, find_charset(data)))  # by the labels of browsers
+    opf = parse_xml(source.encode("utf-8", "replace")) if source.strip() else None
+    if opf is None:
+        raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
+    chapters = _list_spine(opf, posixpath.dirname(opf_path.replace("\\", "/")))
+    if set(chapters) & _find_encrypted_files(package):
+        raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
+    leave_out("chapters that are missing in the file", sum(chapter not in package.parts for chapter in chapters))
+    sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
+    texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
+    described = _read_description(opf)
     title = described.pop("title", "")
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
-
-
-def _find_opf_path(package: zipfile.ZipFile, name: str) -> str:
-    try:
-        names = {entry.lower(): entry for entry in package.namelist()}
-        container = parse_xml(package.read(names["meta-inf/container.xml"]))
-        rootfile = container.find(".//{*}rootfile") if container is not None else None
-        if rootfile is None:
-            raise KeyError("rootfile")
-        path = unquote(str(rootfile.get("full-path"))).replace("\\", "/").lstrip("/")
-        return names[path.lower()]
-    except KeyError as error:
-        raise UnreadableDocument(
-            f"'{name}' is not an EPUB book: it has no container file. Download it again."
-        ) from error
 
 
 def _list_spine(opf: XmlElement, folder: str) -> list[str]:
@@ -1424,22 +1474,17 @@ def _list_spine(opf: XmlElement, folder: str) -> list[str]:
     others = (item for item in items.values() if (item.get("media-type") or "").lower() in CHAPTER_MEDIA_TYPES)
     chapters = (item for item in (*spine, *others) if item is not None)
     return [
-        posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
+        _fold_path(posixpath.join(folder, unquote(item.get("href") or "")))
         for item in chapters
         if "nav" not in (item.get("properties") or "").split()
     ]
 
 
-def _find_encrypted_files(package: zipfile.ZipFile) -> set[str]:
+def _find_encrypted_files(package: Package) -> set[str]:
     """Return the encrypted files. Fonts often are, which does not matter here."""
-    if "META-INF/encryption.xml" not in package.namelist():
-        return set()
-    root = parse_xml(package.read("META-INF/encryption.xml"))
-    return (
-        {unquote(element.get("URI") or "") for element in root.iterfind(".//{*}CipherReference")}
-        if root is not None
-        else set()
-    )
+    root = package.parse("META-INF/encryption.xml")
+    references = root.iterfind(".//{*}CipherReference") if root is not None else ()
+    return {_fold_path(unquote(reference.get("URI") or "")) for reference in references}
 
 
 def _read_description(opf: XmlElement) -> dict[str, str]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import posixpath
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
@@ -18,7 +15,22 @@ from typing import NamedTuple
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
-from workbench.ingestion.readers.office import XmlElement, drop_title, open_package, parse_xml, read_core_properties
+from workbench.ingestion.readers.office import (
+    CHECKED_BOX,
+    UNCHECKED_BOX,
+    Package,
+    XmlElement,
+    choose_alternatives,
+    describe_shape,
+    drop_title,
+    format_alt_text,
+    format_chart,
+    format_link,
+    format_list,
+    read_core_properties,
+    read_diagram,
+    read_shape_text,
+)
 from workbench.ingestion.text import HIDDEN_MARK, count_cut_parts, format_superscript, leave_out, take_hidden
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
@@ -178,6 +190,7 @@ ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
 MAX_SERIAL = 2_958_466  # day after 9999-12-31
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
+LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"', re.IGNORECASE)  # to an address outside the file
 CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
 THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
@@ -199,22 +212,19 @@ def read_xlsx(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: It is password-protected, damaged, or has no sheets.
     """
-    with open_package(data, name) as package:
-        properties = read_core_properties(package)
-        book = _Workbook(package)
-        sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
-        embedded = sum(part.startswith("xl/embeddings/") for part in book.parts)
-    leave_out("embedded files", embedded)
+    book = _Workbook(data, name)
+    properties = read_core_properties(book)
+    sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
+    leave_out("embedded files", sum(part.startswith("xl/embeddings/") for part in book.parts))
     return Draft("\n\n".join(sections), properties.get("title", ""), drop_title(properties))
 
 
-class _Workbook:
+class _Workbook(Package):
     """The parts of a workbook that its sheets refer to."""
 
-    def __init__(self, package: zipfile.ZipFile) -> None:
-        self._package = package
-        self.parts = {_part_name(entry.filename): entry for entry in package.infolist()}
-        main = next((path for kind, path in self.links("").values() if kind == "officeDocument"), "xl/workbook.xml")
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data, name)
+        main = self.find_main_part("xl/workbook.xml")
         root = self.parse(main)
         if root is None:
             raise KeyError(main)
@@ -225,42 +235,15 @@ class _Workbook:
         for sheet in root.iterfind("{*}sheets/{*}sheet"):
             relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
             kind, path = links.get(relation, ("", ""))
-            if kind == "worksheet" and path in self.parts:
+            if kind in ("worksheet", "chartsheet") and path in self.parts:
                 self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
             else:
-                leave_out("chart sheets" if kind == "chartsheet" else "sheets that are missing in the file")
+                leave_out("sheets that are missing in the file")
         self.margins: set[str] = set()  # headers and footers that were read, because sheets repeat them
         by_kind = dict(links.values())
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
         self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
-
-    def read(self, path: str) -> bytes | None:
-        """Return a part, or None if it is missing or damaged."""
-        entry = self.parts.get(path)
-        try:
-            return None if entry is None else self._package.read(entry)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError):
-            leave_out("damaged parts of the file")
-            return None
-
-    def parse(self, path: str) -> XmlElement | None:
-        """Return the root of a part, or None if it is missing or damaged."""
-        data = self.read(path)
-        return parse_xml(data) if data else None
-
-    def links(self, path: str) -> dict[str, tuple[str, str]]:
-        """Return (kind, path) of the parts that a part refers to, by id."""
-        folder, _, file = path.rpartition("/")
-        root = self.parse(f"{folder}/_rels/{file}.rels".lstrip("/"))
-        found: dict[str, tuple[str, str]] = {}
-        for link in root if root is not None else ():
-            if isinstance(link.tag, str) and link.get("TargetMode") != "External":
-                target = (link.get("Target") or "").replace("\\", "/")
-                place = target if target.startswith("/") else posixpath.join(folder, target)
-                kind = (link.get("Type") or "").rpartition("/")[2]
-                found[link.get("Id") or str(len(found))] = kind, _part_name(posixpath.normpath(place))
-        return found
 
     def _read_formats(self, path: str) -> list[str]:
         """Return the number format of each cell style."""
@@ -271,10 +254,6 @@ class _Workbook:
         built_in = {str(number): code for number, code in BUILTIN_FORMATS.items()}
         known = built_in | dict.fromkeys(map(str, EAST_ASIAN_DATE_FORMATS), "yyyy-mm-dd") | own
         return [known.get(style.get("numFmtId"), "General") for style in root.iterfind("{*}cellXfs/{*}xf")]
-
-
-def _part_name(path: str) -> str:
-    return path.replace("\\", "/").lstrip("/").lower()
 
 
 def _is_set(element: XmlElement, name: str) -> bool:
@@ -317,9 +296,9 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     data = book.read(path)
     if data is None or (is_hidden and not take_hidden("sheets")):
         return ""
-    sheet = _read_cells(book, data)
-    text = _format_rows(_mark_hidden(sheet))
     links = book.links(path)
+    sheet = _read_cells(book, data, links)
+    text = _format_rows(_mark_hidden(sheet))
     parts = [text, _comments(book, links), *_read_drawings(book, links)]
     parts += [text for text in dict.fromkeys(sheet.margins) if text not in book.margins]
     book.margins.update(sheet.margins)
@@ -327,11 +306,11 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     return f"## {title}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
 
 
-def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
-    """Return the cells that have a value, regardless of the size the sheet declares."""
+def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str]]) -> SheetRows:
+    """Return the cells that have a value or a link, regardless of the size the sheet declares."""
     sheet, formulas = SheetRows(), _Formulas()
     number = 0
-    for element in _iterate(data, "row", "col", "headerFooter"):
+    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink"):
         local = str(element.tag).rpartition("}")[2]
         if local == "col":
             if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
@@ -341,6 +320,12 @@ def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
         if local == "headerFooter":
             sheet.margins += [text for each in element if (text := _margin_text(each.text or ""))]
             continue
+        if local == "hyperlink":
+            key = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
+            place, address = _find_cell((element.get("ref") or "").partition(":")[0]), links.get(key, ("", ""))[1]
+            if place is not None and not address.startswith("#"):
+                formulas.links[place] = address
+            continue
         given = element.get("r") or ""
         number = int(given) if given.isdecimal() else number + 1
         cells = _row_cells(book, element, number, formulas)
@@ -349,6 +334,9 @@ def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
             if _is_set(element, "hidden"):
                 sheet.hidden.add(number)
     leave_out("formulas without a stored value", formulas.without_value)
+    for (number, column), address in formulas.links.items():
+        cells = sheet.rows.setdefault(number, {})
+        cells[column] = format_link(cells[column], address) if column in cells else address
     return sheet
 
 
@@ -369,24 +357,31 @@ def _margin_text(written: str) -> str:
 
 
 def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formulas) -> dict[int, str]:
-    from openpyxl.utils import column_index_from_string
-
     cells: dict[int, str] = {}
     column = 0
     for cell in row.iterfind("{*}c"):
-        name = CELL_NAME.fullmatch(cell.get("r") or "")
-        column = column_index_from_string(name.group(1).upper()) if name else column + 1
+        place = _find_cell(cell.get("r") or "")
+        column = place[1] if place else column + 1
         text = formulas.text(cell, number, column) or _cell_text(book, cell)
         if text:
             cells[column] = text
     return cells
 
 
+def _find_cell(name: str) -> tuple[int, int] | None:
+    """Return the row and column of a cell's name, such as B3; None if it is not one."""
+    from openpyxl.utils import column_index_from_string
+
+    match = CELL_NAME.fullmatch(name)
+    return (int(match.group(2)), column_index_from_string(match.group(1).upper())) if match else None
+
+
 class _Formulas:
-    """Formulas without a stored result, which are shown as formulas."""
+    """Formulas without a stored result, which are shown as formulas, and the addresses in formulas of links."""
 
     def __init__(self) -> None:
         self.without_value = 0
+        self.links: dict[tuple[int, int], str] = {}  # addresses by row and column
         self._shared: dict[str | None, tuple[str, str]] = {}  # formula and cell of its origin by id
 
     def text(self, cell: XmlElement, row: int, column: int) -> str:
@@ -399,6 +394,8 @@ class _Formulas:
         place, written = f"{get_column_letter(column)}{row}", (formula.text or "").strip()
         if formula.get("t") == "shared" and written:
             self._shared[formula.get("si")] = written, place
+        if link := LINK_FORMULA.match(written):
+            self.links[row, column] = link[1]
         if cell.findtext("{*}v") or cell.get("t") == "str":
             return ""
         self.without_value += 1
@@ -427,6 +424,9 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
             leave_out("cells whose text is missing in the file")
             return ""
         return format_cell(book.strings[place])
+    if kind == "e" and cell.get("vm") is not None:  # an image stored as a value, which old programs show as #VALUE!
+        leave_out("images in cells")
+        return ""
     if kind == "b":
         return str(value not in ("0", "false"))
     if kind == "d":
@@ -510,18 +510,48 @@ def _comments(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the texts of boxes and the alternative texts of images; count charts and images without one."""
+    """Yield the texts of form controls, boxes, charts and diagrams, and the alternative texts of images."""
+    controls: dict[str, str] = {}
+    for kind, path in links.values():
+        root = book.parse(path) if kind == "vmlDrawing" else None
+        controls |= _read_controls(root) if root is not None else {}
+    yield "\n".join(controls.values())
     for kind, path in links.values():
         root = book.parse(path) if kind == "drawing" else None
         if root is None:
             continue
-        leave_out("charts", sum(kind in ("chart", "chartEx") for kind, _ in book.links(path).values()))
-        for shape in root.iterfind(".//{*}sp"):
-            paragraphs = ("".join(t.text or "" for t in line.iterfind(".//{*}t")) for line in shape.iterfind(".//{*}p"))
-            yield "\n".join(filter(str.strip, paragraphs))
-        for picture in root.iterfind(".//{*}pic/{*}nvPicPr/{*}cNvPr"):
-            description = format_cell(picture.get("descr") or "")
-            if description:
-                yield f"Image: {description}"
-            else:
-                leave_out("images without alternative text")
+        choose_alternatives(root)
+        yield from (text for shape in root.iterfind(".//{*}sp") if (text := read_shape_text(shape)) not in controls)
+        for picture in root.iterfind(".//{*}pic"):
+            yield (alt := describe_shape(picture))
+            leave_out("images without alternative text", not alt)
+        for part_kind, part in book.links(path).values():
+            inner = book.parse(part) if part_kind in ("chart", "chartEx", "diagramData") else None
+            if inner is not None and part_kind == "diagramData":
+                yield (text := format_list(read_diagram(inner)))
+                leave_out("diagrams", not text)
+            elif inner is not None:
+                yield format_chart(inner)
+
+
+def _read_controls(root: XmlElement) -> dict[str, str]:
+    """Return the form controls of a sheet by label, each with its state, and alternative texts of old drawings."""
+    texts: dict[str, str] = {}
+    for shape in root.iter("{*}shape", "{*}rect", "{*}oval", "{*}roundrect", "{*}group"):
+        data = shape.find("{*}ClientData")
+        kind = "" if data is None else data.get("ObjectType") or ""
+        if kind == "Note":  # a comment, which has its own part
+            continue
+        boxes = (part for box in shape.iterfind("{*}textbox") for part in box.iter())
+        label = format_cell(" ".join(f"{part.text or ''} {part.tail or ''}" for part in boxes))
+        alt = format_alt_text(shape.get("alt"))
+        if data is not None and kind in ("Checkbox", "Radio"):
+            checked = data.findtext("{*}Checked") not in (None, "0")
+            texts[label] = f"{CHECKED_BOX if checked else UNCHECKED_BOX} {label}".strip()
+        elif label or alt:
+            texts[label or alt] = label or alt
+        elif shape.find("{*}imagedata") is not None:
+            leave_out("images without alternative text")
+        elif kind in ("Drop", "List", "Edit", "Spin", "Scroll"):
+            leave_out("form fields")
+    return texts

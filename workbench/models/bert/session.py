@@ -41,11 +41,7 @@ def find_packaged_file(package: str, name: str, install: str) -> Path:
 
 
 def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
-    """Read a file and check its digest.
-
-    Raises:
-        ModelError: It is unreadable, or its sha256 differs.
-    """
+    """Read a file and check its digest. Raises ModelError if it is unreadable, or its sha256 differs."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -109,19 +105,14 @@ class PublishedWeights:
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
-    """Open a graph on the CPU; ``threads`` share one run.
-
-    Raises:
-        ModelError: ONNX Runtime rejects the file.
-    """
+    """Open a graph on the CPU; ``threads`` share one run. Raises ModelError if ONNX Runtime rejects the file."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.add_session_config_entry(
-        "session.intra_op.allow_spinning", "0"
-    )  # leaves the cores to the database in between
+    # leaves the cores to the database in between
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors only, since it warns of missing GPUs
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

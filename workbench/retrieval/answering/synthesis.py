@@ -273,13 +273,11 @@ def _is_lettered(text: str) -> bool:
 
 
 MAX_ANSWER_SENTENCES, MAX_ANSWER_WORDS = 5, 60  # of an answer
-MAX_EMBEDDED_SENTENCES = (
-    24  # sentences to embed, those with most of the question's words first: takes about a third of a second
-)
+# sentences to embed, those with most of the question's words first: takes about a third of a second
+MAX_EMBEDDED_SENTENCES = 24
 MIN_SCORE_SHARE = 0.1  # further sentences need this share of the best score, without the place component
-MIN_ROW_SCORE_SHARE = (
-    0.5  # a table row whose cells have no question words needs this one, as neighbouring rows are similar
-)
+# a table row whose cells have no question words needs this one, as neighbouring rows are similar
+MIN_ROW_SCORE_SHARE = 0.5
 
 # The components of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 are in the six
 # passages and .92 in the selected sentences; results are flat around these weights.

@@ -21,13 +21,7 @@ from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
-from workbench.retrieval.own import (
-    OWN_NOTE,
-    UNMATCHED_PREFIX,
-    OwnAnswer,
-    OwnHit,
-    RetrieverFault,
-)
+from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX, OwnAnswer, OwnHit, RetrieverFault
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.passages import (
@@ -43,9 +37,8 @@ from workbench.storage.postings import rank_everything
 from workbench.storage.ranking import fetch_query_terms, filter_passages
 from workbench.types import FAULT_END, MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
 
-NARROW_FACTOR = (
-    4  # hits requested if there is a scope, as a multiple of the limit, since a foreign retriever ignores it
-)
+# hits requested if there is a scope, as a multiple of the limit, since a foreign retriever ignores it
+NARROW_FACTOR = 4
 MIN_OVERLAP_CHARS = 40  # shared by two texts unless they are equal, because phrases recur in many passages
 LOOKUP_TERMS = 12  # rarest terms of a text, used to look up passages that contain it
 LOOKUP_PASSAGES = 20  # passages compared with a text

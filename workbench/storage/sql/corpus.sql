@@ -120,6 +120,18 @@ SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag
 WHERE source_type NOT IN ('dataset', 'workspace', 'articles', 'archive')
   AND (%(source_ids)s::text[] IS NULL OR id = ANY(%(source_ids)s)) GROUP BY tag ORDER BY tag
 
+-- metadata_in_use: short values of the documents' metadata that several documents share, or all those of names with few values;
+-- the most frequent first; NULL means every source
+SELECT name || '=' || value AS item, documents FROM (
+    SELECT m.key AS name, own.value, count(*) AS documents, count(*) OVER (PARTITION BY m.key) AS choices
+    FROM documents d JOIN sources s ON s.id = d.source_id AND s.source_type NOT IN ('dataset', 'workspace', 'articles', 'archive'),
+        jsonb_each(d.metadata) AS m, jsonb_array_elements_text(CASE jsonb_typeof(m.value) WHEN 'array' THEN m.value
+            ELSE jsonb_build_array(m.value) END) AS own(value)
+    WHERE (%(source_ids)s::text[] IS NULL OR s.id = ANY(%(source_ids)s)) AND length(own.value) BETWEEN 1 AND 60
+      AND jsonb_typeof(m.value) IN ('string', 'number', 'boolean', 'array') AND own.value <> d.title
+    GROUP BY m.key, own.value) AS used
+WHERE documents > 1 OR choices <= 30 ORDER BY documents DESC, item LIMIT 200
+
 -- document_upsert: insert a document or a new version of one, keeping its id; return whether the version was already stored
 WITH before AS (SELECT content_hash FROM documents WHERE source_id = %(source_id)s AND key = %(key)s)
 INSERT INTO documents AS d (id, source_id, key, title, path, url, document_type, content_hash, text, language, metadata, pages, document_date)
@@ -246,6 +258,11 @@ SELECT count(*) AS n FROM documents d JOIN index_documents i ON i.document_id = 
       AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
       AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
       AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
+      AND (%(metadata)s::jsonb IS NULL OR NOT EXISTS (
+          SELECT FROM jsonb_each(%(metadata)s::jsonb) AS w WHERE NOT EXISTS (
+              SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(d.metadata -> w.key) WHEN 'array'
+                  THEN d.metadata -> w.key ELSE jsonb_build_array(d.metadata -> w.key) END) AS own(value)
+              WHERE w.value ? lower(own.value))))
 
 -- documents_changed_since: documents added or changed after a moment, by the database's own clock
 SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one

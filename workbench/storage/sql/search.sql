@@ -18,6 +18,11 @@ p.source_id = ANY(%(source_ids)s)
         WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
           AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
           AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
+          AND (%(metadata)s::jsonb IS NULL OR NOT EXISTS (
+              SELECT FROM jsonb_each(%(metadata)s::jsonb) AS w WHERE NOT EXISTS (
+                  SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(d.metadata -> w.key) WHEN 'array'
+                      THEN d.metadata -> w.key ELSE jsonb_build_array(d.metadata -> w.key) END) AS own(value)
+                  WHERE w.value ? lower(own.value))))
           AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
           AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 
@@ -71,7 +76,8 @@ WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 -- query_terms: one row with the size of a scope, the query's terms in each of its languages with what the lexicon knows of
 -- them, the terms of the text in which names of documents are looked for, and all postings of the known terms, in the order
 -- of their ids, if there are no more than a number of them. The parts of a name that the lexicon knows (1.3.2, C++) are left
--- out; the caller repeats the query with the names that it finds to be absent from the scope.
+-- out; the caller repeats the query with the names that it finds to be absent from the scope. KLM 2231 also finds KLM2231, and
+-- KLM2231 finds KLM 2231 if no passage has it in one word.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -89,6 +95,17 @@ names AS MATERIALIZED (
         string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
     FROM signed n JOIN {lexicon} l ON l.term = n.name AND l.df > 0
     WHERE n.is_whole AND n.name <> ALL(%(absent)s::text[])),
+typed AS MATERIALIZED (
+    SELECT lower(w.m[1]) AS word, w.place
+    FROM regexp_matches(workbench_plain(%(query)s), '[[:alnum:]]+', 'g') WITH ORDINALITY AS w (m, place)),
+coded AS MATERIALIZED (
+    SELECT c.term, min(c.place) AS position FROM (
+        SELECT w.word || n.word AS term, w.place FROM typed w JOIN typed n ON n.place = w.place + 1
+        WHERE w.word ~ '^[[:alpha:]]{{2,8}}$' AND n.word ~ '^[0-9]{{2,12}}$'
+        UNION ALL
+        SELECT unnest(part.m), w.place FROM typed w, regexp_matches(w.word, '^([[:alpha:]]{{2,8}})([0-9]{{2,12}})$') AS part (m)
+        WHERE NOT EXISTS (SELECT FROM {lexicon} l WHERE l.term = w.word AND l.df > 0)) AS c
+    JOIN {lexicon} l ON l.term = c.term AND l.df > 0 GROUP BY c.term),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, coalesce((SELECT min(s.position) FROM signed s WHERE s.name = u.lexeme), min(u.positions[1])) AS position,
         sum(g.passages)::bigint AS passages
@@ -96,10 +113,13 @@ asked AS MATERIALIZED (
     WHERE n.pattern IS NULL OR u.lexeme = ANY(n.names)
         OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
         OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
-    GROUP BY u.lexeme),
+    GROUP BY u.lexeme
+    UNION ALL
+    SELECT c.term, c.position, (SELECT sum(passages)::bigint FROM spoken) FROM coded c
+    WHERE c.term <> ALL(tsvector_to_array(workbench_terms('simple', %(query)s)))),
 known AS MATERIALIZED (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
-SELECT totals.*, names.names, ARRAY(SELECT name FROM signed) AS signed, t.*,
+SELECT totals.*, names.names, ARRAY(SELECT name FROM signed UNION SELECT term FROM coded) AS signed, t.*,
     ARRAY(SELECT DISTINCT u.lexeme FROM spoken g, unnest(workbench_terms(g.language, %(names)s)) u) AS name_terms,
     CASE WHEN (SELECT sum(df) FROM known) <= %(at_once)s THEN ARRAY(
         SELECT (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) FROM known k ORDER BY k.id)

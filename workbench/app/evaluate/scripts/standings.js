@@ -50,6 +50,7 @@ function standing(row, view) {
     make("td", { class: "number" }, row.p50 === null ? "–" : counted(row.p50, 1), row.front && row.p50 !== null ? make("span", { class: "front", title: "No other run is both better and faster" }, " ★") : null),
     number(row.p95, 1),
     make("td", { class: "number" }, row.size),
+    row.costs.map((cost) => make("td", { class: "number cost" }, cost)),
     view.data.unjudged ? make("td", { class: "number" }, row.unjudged, make("div", {}, row.bounds)) : null,
     make("td", { class: "pickcell" }, pick(row, view)),
     make("td", {}, act(row, view)));
@@ -63,7 +64,7 @@ function show(root, component) {
   const focused = root.contains(component.parentElement.activeElement) ? component.parentElement.activeElement.getAttribute("aria-label") : null;
   const view = { data, send: (name, id) => component.setTriggerValue(name, id) };
   const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
-    ["p95 ms", "number"], ["Index", "number"], ...(data.unjudged ? [[data.unjudged, "number"]] : []), ["A/B", "pickcell"], [""]];
+    ["p95 ms", "number"], ["Index", "number"], ...data.costs.map(([title, about]) => [make("span", { title: about }, title), "number"]), ...(data.unjudged ? [[data.unjudged, "number"]] : []), ["A/B", "pickcell"], [""]];
   root.replaceChildren(make("div", { class: "holder" }, make("table", { "aria-label": "Leaderboard" },
     make("thead", {}, make("tr", {}, heads.map(([text, kind]) => make("th", { scope: "col", class: kind }, text || spoken("Actions"))))),
     make("tbody", {}, data.rows.map((row) => standing(row, view))))));

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
@@ -346,7 +346,6 @@ def _counts_pages(group: Sequence[MarginLine]) -> bool:
 # --- Images on pages that have text: which pages to read with OCR, and where their words belong ---
 
 MIN_IMAGE_SHARE = 0.04  # smallest share of the page covered by an image that is read; logos are smaller
-MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CAPTION = re.compile(r"\W*(?:figure|fig\.|chart|exhibit|graph|abbildung|abb\.|figura|图|圖|図)\s*\d", re.IGNORECASE)
 
 
@@ -385,12 +384,6 @@ def find_charts(page: ParsedPage) -> PageCharts:
         if len(blocks) == len(texts) and block.box is not None and CAPTION.match(text)
     )
     return PageCharts(share, boxes, captions)
-
-
-def select_largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
-    """Return the numbers of the pages whose images are to be read, in page order."""
-    shares = sorted(((chart.share, number) for number, chart in charts if chart.share), reverse=True)
-    return sorted(number for _, number in shares[:MAX_IMAGE_PAGES])
 
 
 def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:

@@ -26,7 +26,6 @@ from workbench.ingestion.readers.office import XmlElement, local_name, parse_xml
 from workbench.ingestion.readers.pdf.layout import (
     insert_picture_words,
     place_picture_words,
-    select_largest,
     strip_running_lines,
 )
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
@@ -110,6 +109,7 @@ def _shares_word(title: str, words: list[str]) -> bool:
 
 GARBLED_READ = "pages read by OCR because their fonts have no Unicode map"
 GARBLED_UNREAD = "pages whose fonts have no Unicode map"
+MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
 PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
@@ -134,7 +134,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
     numbers = (page.number for page in with_text)
-    chart_words, unread_pictures = _read_chart_words(data, file, on_page) if is_ocr_installed() else ({}, [])
+    chart_words, unread_pictures = _read_chart_words(data, file, on_page)
     page_texts = [insert_picture_words(page.texts, page.charts, chart_words.get(page.number, ())) for page in with_text]
     texts = dict(zip(numbers, map(normalise, strip_running_lines(page_texts)), strict=True))
     pictures = [place_picture_words(texts[number], number, words) for number, words in chart_words.items()]
@@ -220,11 +220,17 @@ def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScan
 def _read_chart_words(
     data: bytes, file: PdfPages, on_page: OnPage | None
 ) -> tuple[dict[int, list[PictureWords]], list[int]]:
-    """Read the words in images on pages that have text; return them by page, and the pages that failed."""
+    """Read the words in images on pages that have text; return them by page, and the pages that failed.
+
+    Pages whose images are not read, because the extra ``ocr`` is missing or there are too many, are counted.
+    """
     pages = {page.number: page for page in file.pages if page.has_text and not page.lacks_text}
     words: dict[int, list[PictureWords]] = {}
     failed: list[int] = []
-    for number in select_largest((number, page.charts) for number, page in pages.items()):
+    largest = sorted((n for n, page in pages.items() if page.charts.share), key=lambda n: -pages[n].charts.share)
+    chosen = largest[:MAX_IMAGE_PAGES] if is_ocr_installed() else []
+    leave_out("pages with images whose words were not read", len(largest) - len(chosen))
+    for number in sorted(chosen):
         page = pages[number]
         if on_page is not None:
             on_page(number, file.total)

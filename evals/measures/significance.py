@@ -25,9 +25,8 @@ RESAMPLING_ROUNDS = 10_000  # random sign flips or resamples; gives a p-value of
 SIGNIFICANCE_LEVEL = 0.05
 RESAMPLING_SEED = 20_070  # fixed, so that the same run gives the same figures
 ROUNDS_PER_BLOCK = 500  # bounds the memory to 500 x questions
-EQUALITY_TOLERANCE = (
-    1e-6  # smaller differences count as 0: saved values are rounded, and models differ in the last digits
-)
+# smaller differences count as 0: saved values are rounded, and models differ in the last digits
+EQUALITY_TOLERANCE = 1e-6
 
 Alternative = Literal["two-sided", "less"]
 Floats = NDArray[np.float64]
@@ -435,12 +434,7 @@ def _quantiles(questions: int, comparisons: int) -> float:
 def _find_t(probability: float, freedom: int) -> float:
     """Return a quantile of Student's t by its expansion (Abramowitz and Stegun, 26.7.5)."""
     z = NormalDist().inv_cdf(probability)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return sum(term / freedom**order for order, term in enumerate(terms))
 
 

@@ -395,6 +395,7 @@ def _remove_invalid_values() -> None:
 # Document names in the question, as chips
 
 MAX_NAME_CHARS = 48  # of a chip
+MAX_TURNS_CHARS = 300  # of the earlier turns of a test question
 
 
 def show_name_chips(comparison: Comparison, scope: Scope) -> None:
@@ -644,7 +645,7 @@ def _show_comparison(
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, key="above_board"):
         with st.container(gap=None):
             if asking.history:
-                st.caption(escape_markdown(f"After: {' · '.join(asking.history)}"))
+                st.caption(escape_markdown(f"After: {' · '.join(asking.history)}", MAX_TURNS_CHARS))
             show_name_chips(comparison, asking.scope)
             show_live_line(wb, shown.serving, asking.scope)
             show_next_step(wb, judging is not None)

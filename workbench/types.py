@@ -924,6 +924,7 @@ class SearchResult(ResultSequence["Passage"], Value):
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word -> words tried instead
     evidence: Evidence = CLOSE_EVIDENCE
     preferring: tuple[DocumentName, ...] = ()  # names in the query whose documents were preferred
+    rewritten: str = ""  # the question that was searched for, if earlier turns of a conversation changed it
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -194,8 +194,9 @@ def _make_ask(
     scope: Scope | None = None,
     index: str | None = None,
     parameters: Mapping[str, object] | None = None,
+    history: Sequence[str] = (),
 ) -> Ask:
-    return Ask(strategy, limit, scope or Scope(), index, parameters or {})
+    return Ask(strategy, limit, scope or Scope(), index, parameters or {}, history=history)
 
 
 class Workbench:
@@ -375,6 +376,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> SearchResult:
         """Return the best passages for a query, best first.
 
@@ -385,12 +387,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, oldest first: question, answer, question, ...
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters))
+        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters, history))
 
     def compare(
         self,
@@ -401,6 +404,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
+        history: Sequence[str] = (),
     ) -> Comparison:
         """Run one query with several strategies, side by side.
 
@@ -411,12 +415,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters by strategy and name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or a strategy or parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        ask = Ask(None, limit, scope or Scope(), index)
+        ask = _make_ask(None, limit, scope, index, history=history)
         return self.search_service.compare(query, strategies, ask, parameters=parameters)
 
     def ask(
@@ -429,6 +434,7 @@ class Workbench:
         stream: bool = False,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> Answer | AnswerStream:
         """Answer a question with numbered citations, using the configured LLM, or extracts if there is none.
 
@@ -440,13 +446,14 @@ class Workbench:
             stream: True to return an iterator over the pieces, whose ``answer()`` returns the complete answer.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
             ModelError: The LLM failed in the middle of an answer.
         """
-        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters))
+        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters, history))
         return answering if stream else answering.answer()
 
     def explain(
@@ -460,6 +467,7 @@ class Workbench:
         scope: Scope | None = None,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
         elsewhere: bool = True,
     ) -> Explanation:
         """Explain the rank of a passage or document in a search, or at which stage it was dropped.
@@ -473,6 +481,7 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
             elsewhere: Also rank it with every other strategy that needs no additional model.
 
         Raises:
@@ -480,7 +489,7 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
             NotFound: No such passage or document.
         """
-        ask = _make_ask(strategy, limit, scope, index, parameters)
+        ask = _make_ask(strategy, limit, scope, index, parameters, history)
         return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
 
     def query_engine(

@@ -65,7 +65,15 @@ DOCUMENT_WEIGHT = Parameter(
     0.0,
     1.0,
 )
-HYBRID = (VECTOR_WEIGHT, FUSION, DOCUMENT_WEIGHT, CUTOFF)
+IGNORE_TURNS, JOIN_TURNS, ASK_LLM = "ignore", "join", "llm"
+HISTORY = Parameter(
+    "history",
+    "choice",
+    JOIN_TURNS,
+    "Earlier turns of a conversation: joined to a short question, ignored, or an LLM rewrites the question.",
+    choices=(IGNORE_TURNS, JOIN_TURNS, ASK_LLM),
+)
+HYBRID = (VECTOR_WEIGHT, FUSION, DOCUMENT_WEIGHT, CUTOFF, HISTORY)
 RERANK = (*HYBRID, CANDIDATES, LATE_WEIGHT, CLUSTER_WEIGHT)
 
 SECTION, PAGE = "section", "page"

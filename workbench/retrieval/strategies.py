@@ -30,6 +30,7 @@ from workbench.types import (
     QUERY,
     VECTOR,
     Index,
+    ParameterValue,
     read_parameters,
 )
 
@@ -316,6 +317,11 @@ def strategy_named(name: str) -> Strategy:
     if name not in STRATEGIES:
         raise InvalidInput(f"There is no strategy {name!r}; use one of {list_choices(STRATEGIES, 20)}.")
     return STRATEGIES[name]
+
+
+def asks_llm(name: str, parameters: Mapping[str, ParameterValue], *, has_turns: bool = True) -> bool:
+    """Return whether a search calls the LLM: the strategy does, or it rewrites a question with earlier turns."""
+    return STRATEGIES[name].needs_llm or (has_turns and parameters.get(known.HISTORY.name) == known.ASK_LLM)
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:

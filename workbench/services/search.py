@@ -17,13 +17,14 @@ from workbench.retrieval.parameters import DEFAULT_RANKER, LLM_NAME, RANKER, RER
 from workbench.retrieval.scope import note_undated, resolve
 from workbench.retrieval.strategies import (
     STRATEGIES,
+    asks_llm,
     check_index,
     check_parameters,
     describe_unregistered,
     split_strategy,
     strategy_named,
 )
-from workbench.services.checks import check_limit, check_query, check_similarity
+from workbench.services.checks import check_history, check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.ranking import filter_documents
@@ -91,7 +92,8 @@ class Requests:
         name, index, parameters = self._resolve_promotion(ask, scope)
         strategy = strategy_named(name)
         checked = check_parameters(name, parameters)
-        remembered = remembered and not (strategy.needs_llm or strategy.own)
+        needs_llm = asks_llm(name, checked, has_turns=bool(ask.history))
+        remembered = remembered and not (needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         if chosen.is_attached:  # another process may have synced it
             remembered, chosen = False, self._corpus.index(index)
@@ -105,7 +107,7 @@ class Requests:
             parameters=checked,
             remembered=remembered,
             min_similarity=ask.min_similarity,
-            llm=self._corpus.find_llm(_read_name(checked, LLM_NAME)) if strategy.needs_llm else None,
+            llm=self._corpus.find_llm(_read_name(checked, LLM_NAME)) if needs_llm else None,
             cross_encoder=self._corpus.cross_encoder(_read_name(checked, RERANKER))
             if strategy.needs_reranker
             else None,
@@ -113,6 +115,7 @@ class Requests:
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
             fold_copies=ask.fold_copies,
+            history=check_history(ask.history),
             correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
         )
 

@@ -119,7 +119,7 @@ def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
 def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption(
-        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id. "
+        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns. "
         "A judged pool can be added too."
     )
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
@@ -194,10 +194,12 @@ SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by column
 def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
     """Show the questions in an editor; rows can be changed, added and removed."""
     relevant_counts = {key: sum(grade > 0 for grade in grades.values()) for key, grades in test_set.qrels.items()}
+    turns = ["Earlier turns"] if any(q.turns for q in test_set.questions) else []
     rows = [
         {
             "id": q.id,
             "Question": q.text,
+            **dict.fromkeys(turns, " · ".join(q.turns)),
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
             "Origin": ORIGIN_TITLES.get(q.origin, q.origin),
@@ -205,13 +207,13 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
         for q in test_set.questions[:MAX_ROWS]
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
+        _make_frame(rows, ("id", "Question", *turns, "Reference answer", "Origin"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Reference answer", "Relevant", "Origin"),
-        disabled=("Relevant", "Origin"),
+        column_order=("Question", *turns, "Reference answer", "Relevant", "Origin"),
+        disabled=(*turns, "Relevant", "Origin"),
         column_config={
             "Question": st.column_config.TextColumn(required=True, width="large"),
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),

@@ -70,7 +70,6 @@ from evals.measures.significance import (
 from evals.test_set import Judgment, TestSet
 from evals.test_sets.exchange import (
     CSV_COLUMNS,
-    ImportReport,
     export_folder,
     import_csv,
     import_qrels,
@@ -82,7 +81,15 @@ from evals.test_sets.exchange import (
 )
 from evals.test_sets.folders import load_test_set, read_text
 from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
-from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set, parse_grade
+from evals.test_sets.store import ImportReport, TestSetInfo, TestSetStore, load_named_test_set, parse_grade
+from evals.test_sets.traffic import (
+    ChainVerdict,
+    InterleavingResult,
+    add_agent_queries,
+    judge_chain,
+    list_chains,
+    measure_interleavings,
+)
 from workbench.display import leaderboard_html
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text, progress_bar
@@ -104,6 +111,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "check_difference",
     "Evaluation",
     "Experiments",
+    "InterleavingResult",
     "TestSets",
     "TrainingResult",
     "bootstrap_interval",
@@ -118,6 +126,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "make_cells",
     "make_leaderboard",
     "measure",
+    "measure_interleavings",
     "measure_rankings",
     "measure_spans",
     "metric_title",
@@ -765,6 +774,30 @@ class TestSets(TestSetStore):
         for row in rows:  # pandas turns whole numbers into floats in a column with gaps
             row |= {name: int(one) for name, one in row.items() if isinstance(one, float) and one.is_integer()}
         return self._store_rows(title, [{str(name): value for name, value in row.items()} for row in rows])
+
+    def add_agent_queries(self, key: str, *, zero_only: bool = False, as_chains: bool = False) -> ImportReport:
+        """Add what agents asked over MCP in the scope of a test set; what they opened or cited becomes weak judgments.
+
+        The judgments are by the rater "traffic" and count until a person has judged the same document.
+
+        Args:
+            key: Title or id of the test set.
+            zero_only: Only queries without results.
+            as_chains: One question for each chain of searches, its first query.
+
+        Raises:
+            NotFound: No such test set. ScopeError: A part of its scope has been deleted.
+        """
+        return add_agent_queries(self._wb, self, key, zero_only=zero_only, as_chains=as_chains)
+
+    def chains(self, key: str) -> list[ChainVerdict]:
+        """Return agents' chains of searches in the scope of a test set, each judged as one case, the newest first.
+
+        Raises:
+            NotFound: No such test set. ScopeError: A part of its scope has been deleted.
+        """
+        test_set = self.load(key)
+        return [judge_chain(chain, test_set) for chain in list_chains(self._wb, test_set.scope)]
 
     def pool(
         self,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import compress
 
 from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, Question, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
@@ -99,19 +98,6 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
     documents = {document.id for document in wb.documents.list()} if scope.documents else set[str]()
     lost += [f"the document {measured.title(key)}" for key in scope.documents or () if key not in documents]
     return " and ".join(lost)
-
-
-def list_agent_queries(wb: Workbench, measured: MeasuredScope, limit: int, *, zero_only: bool = False) -> list[str]:
-    """Return the last ``limit`` distinct queries that agents made in a scope; ``zero_only``: those without results.
-
-    Raises:
-        ScopeError: A part of the scope has been deleted.
-    """
-    calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=None)
-    within = wb.requests.are_within([call.scope for call in calls], resolve_scope(wb, measured))
-    asked = (call.query or "" for call in compress(calls, within))
-    queries = (" ".join(query.split()) for query in asked if query.strip())
-    return list(dict.fromkeys(queries))[:limit]
 
 
 # Features for training rankers

@@ -233,6 +233,7 @@ class TestSet:
     version: int = 1
     scope: MeasuredScope = WHOLE_CORPUS
     grades: int = DEFAULT_GRADES  # number of grades of its raters, from 0
+    by_agents: frozenset[Place] = frozenset()  # what only agents judged, or opened or cited
     read_problems: tuple[str, ...] = ()  # lines of its files that could not be read, a sentence each
 
     @property

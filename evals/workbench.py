@@ -15,7 +15,7 @@ from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from evals.configuration import Change, CheckReport
-    from evals.evaluation import AnyTestSet, Evaluation, Experiments, TestSets, TrainingResult
+    from evals.evaluation import AnyTestSet, Evaluation, Experiments, InterleavingResult, TestSets, TrainingResult
     from workbench.types import OnProgress, Scope, ShouldStop
 
 
@@ -90,6 +90,13 @@ class Workbench(workbench.workbench.Workbench):
             on_progress=on_progress,
             should_stop=should_stop,
         )
+
+    def interleavings(self) -> list[InterleavingResult]:
+        """Return, for each promotion with a rival, whose documents agents opened or cited more often."""
+        check_extra("eval")
+        from evals.evaluation import measure_interleavings
+
+        return measure_interleavings(self)
 
     def apply(
         self,

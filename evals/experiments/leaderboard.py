@@ -453,6 +453,12 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         sentences.append(
             f"{count_text(repeated, 'question')} {verb}, so their answers count more than once; the first: {first!r}."
         )
+    weak = sum(judgment.place in test_set.by_agents for judgment in test_set.judgments)
+    if weak:
+        sentences.append(
+            f"{weak:,} of {count_text(len(test_set.judgments), 'judgment')} are weak: agents judged, opened or cited "
+            "the documents, and no person has confirmed it."
+        )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
         sentences.append("Each question has a single judged document, so other good documents count as misses.")

@@ -1,4 +1,4 @@
-"""Import and export of test sets: CSV with quotes, agents' queries, and folders in BEIR format."""
+"""Import and export of test sets: CSV with quotes, qrels, and folders in BEIR format."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
+from evals.gateway import list_documents, new_id, resolve_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
 from evals.test_sets.folders import read_qrels
 from evals.test_sets.store import (
     AGENT_JUDGE,
     LLM_JUDGE,
+    ImportReport,
     Rating,
     TestSetStore,
     check_rating,
@@ -24,7 +25,7 @@ from evals.test_sets.store import (
 )
 from workbench.errors import InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
-from workbench.types import Document, JsonObject, Value
+from workbench.types import Document, JsonObject
 from workbench.workbench import Workbench
 
 # The position of a quote in a text
@@ -49,16 +50,6 @@ CSV_COLUMNS = (
     "question", "id", "turns", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
     "rater", "judge", "reason",
 )  # fmt: skip
-MAX_AGENT_QUERIES = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport(Value):
-    """The outcome of an import; ``problems`` describe the rejected rows."""
-
-    questions: int
-    judgments: int
-    problems: tuple[str, ...] = ()
 
 
 def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: str = "") -> ImportReport:
@@ -167,15 +158,6 @@ def select_rater(test_set: TestSet, ratings: Iterable[Rating], rater: str) -> Te
     if not own:
         raise NotFound("rater", rater, "List the agreement of the test set to see its raters.")
     return replace(test_set, judgments=own)
-
-
-def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
-    """Add the distinct queries that agents made over MCP in the scope of a test set.
-
-    ``zero_only`` selects those without results.
-    """
-    queries = list_agent_queries(wb, store.load(key).scope, MAX_AGENT_QUERIES, zero_only=zero_only)
-    return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
 
 def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:

@@ -74,6 +74,15 @@ class TestSetInfo(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class ImportReport(Value):
+    """The outcome of an import; ``problems`` describe the rejected rows."""
+
+    questions: int
+    judgments: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Rating(Value):
     """One rater's judgment; without a ``rater`` it is the grade that counts."""
 
@@ -195,23 +204,17 @@ class TestSetStore:
         at = row["version"] if version is None else version
         if not 1 <= at <= row["version"]:
             raise NotFound("version", f"{at} of {row['title']}", f"There are versions 1 to {row['version']}.")
+        counting = find_counting(map(_parse_rating, self._tables.judgments(row["id"], at)))
         return TestSet(
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
-            judgments=find_counting(map(_parse_rating, self._tables.judgments(row["id"], at))),
+            judgments=tuple(rating.judgment for rating in counting),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
             scope=MeasuredScope.from_stored(row["scope"]),
             grades=row["grades"],
+            by_agents=frozenset(rating.judgment.place for rating in counting if rating.judge == AGENT_JUDGE),
         )
-
-    def count_by_agents(self, key: str) -> int:
-        """Return the number of places that only agents have judged, whose grades count."""
-        judged: dict[Place, set[str]] = {}
-        for rating in self.ratings(key):
-            if rating.judge != LLM_JUDGE:
-                judged.setdefault(rating.judgment.place, set()).add(rating.judge)
-        return sum(kinds == {AGENT_JUDGE} for kinds in judged.values())
 
     def ratings(self, key: str, version: int | None = None) -> list[Rating]:
         """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
@@ -319,7 +322,7 @@ class TestSetStore:
             delete_corpus(self._wb, source_id)
 
 
-def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
+def find_counting(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the judgment of each place that counts: the settled one, else the lower middle one of the people.
 
     The judgments of agents count if no person has judged the place.
@@ -328,13 +331,13 @@ def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
     for rating in ratings:
         if rating.judge != LLM_JUDGE:
             places.setdefault(rating.judgment.place, []).append(rating)
-    counting: list[Judgment] = []
+    counting: list[Rating] = []
     for rated in places.values():
-        settled = [rating.judgment for rating in rated if not rating.rater]
+        settled = [rating for rating in rated if not rating.rater]
         people = [rating for rating in rated if rating.judge != AGENT_JUDGE]
-        ordered = sorted((rating.judgment for rating in people or rated), key=lambda judgment: judgment.grade)
+        ordered = sorted(people or rated, key=lambda rating: rating.judgment.grade)
         counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
-    return tuple(counting)
+    return counting
 
 
 def _check_grades(grades: int) -> int:

@@ -35,7 +35,8 @@ def test_the_toolset_is_offered_only_if_it_is_named() -> None:
     assert not names & {tool.name for tool in (*select_tools(None), *select_tools(["all"]))}
     assert names < {tool.name for tool in select_tools(["default", "evaluation"])}
     reading = {tool.name for tool in select_tools(["evaluation"], read_only=True)}
-    assert reading == {"list_test_sets", "get_judging_pool", "get_leaderboard", "find_text", "get_job"}
+    traffic = {"list_search_chains", "cite_documents", "list_rivals"}
+    assert reading == {"list_test_sets", "get_judging_pool", "get_leaderboard", "find_text", "get_job"} | traffic
 
 
 @pytest.mark.parametrize("tool", select_tools(["evaluation"]), ids=lambda tool: tool.name)

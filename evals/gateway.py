@@ -20,6 +20,7 @@ from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
 from workbench.storage.passages import fetch_documents_in_scope
+from workbench.storage.tool_calls import ToolCall as ToolCall
 from workbench.types import (
     CLUSTER,
     DATASET,

@@ -451,7 +451,7 @@ def test_a_provider_serves_an_index_with_late_interaction_by_the_built_in_model(
 
 
 @pytest.mark.slow
-def test_two_rerankers_are_compared_in_one_run(
+def test_two_rerankers_are_compared_in_one_experiment(
     provider: tuple[str, Seen, dict[str, str]], wb: Workbench, tmp_path: Path
 ) -> None:
     url, seen, chosen = provider
@@ -459,6 +459,17 @@ def test_two_rerankers_are_compared_in_one_run(
     for name, text in {"cats": "Cats purr.", "dogs": "Dogs bark at cats."}.items():
         (tmp_path / f"{name}.md").write_text(text)
     wb.ingest(tmp_path, source="Animals")
+    wb.test_sets.from_pairs("Animals", [("cats purr", "cats.md"), ("dogs bark", "dogs.md")])
+    sets = [{"reranker": f"tei:{model}?url={url}", "cross_weight": 1.0} for model in ("good", "bad")]
+    made = wb.experiments.create("Rerankers", "Animals", ["cross-encoder"], parameters={"cross-encoder": sets})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_MODEL_API_KEY", KEY)
+        wb.experiments.run(made.id)
+    runs = [one.run for one in wb.experiments.results(made.id)]
+    assert [run and run.parameters["reranker"] for run in runs] == [one["reranker"] for one in sets]
+    assert all(run and run.means["hit@1"] == 1.0 for run in runs)
+    assert not any(answer.degraded for run in runs if run for answer in run.answers.values()) and len(seen.bodies) >= 4
+    seen.bodies.clear()
     settings: dict[str, Any] = {"reranker": f"tei:any?url={url}", "cross_weight": 1.0}
     with pytest.raises(ModelError, match="rejected the API key"):
         load_cross_encoder(str(settings["reranker"])).scores("a", ["b"])

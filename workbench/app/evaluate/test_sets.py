@@ -438,7 +438,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
     strategies = choose_strategies(wb, "pool_strategies")
     left, middle, right = st.columns(3)
     depth = left.number_input("Documents per strategy", 1, 200, POOL_DEPTH, key="pool_depth")
-    minutes = middle.number_input("Minutes", 1, 600, None, key="pool_minutes", placeholder="No limit")
+    minutes = middle.number_input("Minutes to judge", 1, 600, None, key="pool_minutes", placeholder="No limit")
     rater = right.text_input("Rater", key="pool_rater", placeholder="Your name, if several people judge")
     if st.button("Collect documents", type="primary", key="pool_go", disabled=not (strategies and info.questions)):
         with report_errors():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from evals.experiments import report
-from evals.experiments.answers import Refusals, measure_refusals
+from evals.experiments.answers import AnswerScores, Refusals, measure_answers, measure_refusals
 from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import (
     check_comparable,
@@ -32,6 +32,7 @@ from evals.experiments.runs import (
     StrategyRun,
     add_run_files,
     ask_question,
+    list_variants,
     load_run_file,
     run_strategies,
     score_answers,
@@ -50,6 +51,7 @@ from evals.measures.metrics import (
 )
 from evals.measures.significance import (
     Difference,
+    Lift,
     Power,
     bootstrap_interval,
     check_difference,
@@ -62,12 +64,12 @@ from evals.measures.significance import (
     describe_power,
     explain_difference,
     find_winner_name,
+    measure_lift,
     measure_power,
 )
 from evals.test_set import Judgment, TestSet
 from evals.test_sets.exchange import (
     CSV_COLUMNS,
-    ImportReport,
     export_folder,
     import_csv,
     import_qrels,
@@ -79,7 +81,15 @@ from evals.test_sets.exchange import (
 )
 from evals.test_sets.folders import load_test_set, read_text
 from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
-from evals.test_sets.store import TestSetInfo, TestSetStore, load_named_test_set, parse_grade
+from evals.test_sets.store import ImportReport, TestSetInfo, TestSetStore, load_named_test_set, parse_grade
+from evals.test_sets.traffic import (
+    ChainVerdict,
+    InterleavingResult,
+    add_agent_queries,
+    judge_chain,
+    list_chains,
+    measure_interleavings,
+)
 from workbench.display import leaderboard_html
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text, progress_bar
@@ -101,6 +111,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "check_difference",
     "Evaluation",
     "Experiments",
+    "InterleavingResult",
     "TestSets",
     "TrainingResult",
     "bootstrap_interval",
@@ -111,9 +122,11 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "explain_difference",
     "find_changes",
     "locate_quote",
+    "list_variants",
     "make_cells",
     "make_leaderboard",
     "measure",
+    "measure_interleavings",
     "measure_rankings",
     "measure_spans",
     "metric_title",
@@ -214,6 +227,40 @@ class Evaluation:
                 raise InvalidInput(f"The metric {chosen!r} was not measured; use one of {measured}.")
         values = {name: self.run.strategies[name].values[chosen] for name in (a, b)}
         return compare_pairs(chosen, [(a, values[a], b, values[b])])[0]
+
+    def answers(
+        self,
+        *,
+        repeats: int = 1,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> tuple[dict[str, AnswerScores], list[Lift]]:
+        """Answer the questions with every strategy, and return what the answers contain and cite.
+
+        Args:
+            repeats: Number of times that a configured LLM answers.
+            on_progress: Called with each ``Progress``, instead of a progress bar.
+            should_stop: Polled between questions; return True to stop.
+
+        Returns:
+            The answers by strategy, and whether better retrieval by the best strategy reached the answers: one
+            comparison with each of the others.
+        """
+        assert self.wb is not None
+        names = [name for name in self.strategies if name in self.run.without_files.strategies]
+        with progress_bar("Answers", on_progress) as show:
+            scores = {
+                name: measure_answers(
+                    self.wb, self.run.test_set, self.run.corpus, name, repeats=repeats, on_progress=show,
+                    should_stop=should_stop,
+                )
+                for name in names
+            }  # fmt: skip
+        found = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        measure = scores[names[0]].lead if names else ""
+        answered = {name: one.values[measure] for name, one in scores.items()}
+        pairs = [(names[0], name) for name in names[1:]]
+        return scores, [measure_lift(a, b, (self.metric, found), (measure, answered)) for a, b in pairs]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row per run, best first: its means, the 95% interval of the first, times, and the test."""
@@ -527,7 +574,7 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
     if minutes is not None and minutes <= 0:
         raise InvalidInput(f"Invalid budget of {minutes:g} minutes; use more than 0.")
     contested = _list_contested(test_set, rankings)
-    texts = {question.id: question.text for question in test_set.questions}
+    texts = {question.id: question.in_context for question in test_set.questions}
     weighed: list[tuple[float, bytes, PoolItem]] = []
     total = 0
     for question_id, text in texts.items():
@@ -727,6 +774,30 @@ class TestSets(TestSetStore):
         for row in rows:  # pandas turns whole numbers into floats in a column with gaps
             row |= {name: int(one) for name, one in row.items() if isinstance(one, float) and one.is_integer()}
         return self._store_rows(title, [{str(name): value for name, value in row.items()} for row in rows])
+
+    def add_agent_queries(self, key: str, *, zero_only: bool = False, as_chains: bool = False) -> ImportReport:
+        """Add what agents asked over MCP in the scope of a test set; what they opened or cited becomes weak judgments.
+
+        The judgments are by the rater "traffic" and count until a person has judged the same document.
+
+        Args:
+            key: Title or id of the test set.
+            zero_only: Only queries without results.
+            as_chains: One question for each chain of searches, its first query.
+
+        Raises:
+            NotFound: No such test set. ScopeError: A part of its scope has been deleted.
+        """
+        return add_agent_queries(self._wb, self, key, zero_only=zero_only, as_chains=as_chains)
+
+    def chains(self, key: str) -> list[ChainVerdict]:
+        """Return agents' chains of searches in the scope of a test set, each judged as one case, the newest first.
+
+        Raises:
+            NotFound: No such test set. ScopeError: A part of its scope has been deleted.
+        """
+        test_set = self.load(key)
+        return [judge_chain(chain, test_set) for chain in list_chains(self._wb, test_set.scope)]
 
     def pool(
         self,
@@ -962,6 +1033,7 @@ def measure(
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     index: str | None = None,
     budget: float | None = None,
+    repeats: int = 1,
     questions: int = 0,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
@@ -976,8 +1048,8 @@ def measure(
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
         files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
-            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, on_progress=show,
-            should_stop=should_stop,
+            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, repeats=repeats,
+            on_progress=show, should_stop=should_stop,
         )  # fmt: skip
     run = add_run_files(run, files, checked)
     notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]

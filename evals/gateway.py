@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import compress
 
-from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
+from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, Question, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
@@ -21,6 +20,7 @@ from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
 from workbench.storage.passages import fetch_documents_in_scope
+from workbench.storage.tool_calls import ToolCall as ToolCall
 from workbench.types import (
     CLUSTER,
     DATASET,
@@ -101,19 +101,6 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
     return " and ".join(lost)
 
 
-def list_agent_queries(wb: Workbench, measured: MeasuredScope, limit: int, *, zero_only: bool = False) -> list[str]:
-    """Return the last ``limit`` distinct queries that agents made in a scope; ``zero_only``: those without results.
-
-    Raises:
-        ScopeError: A part of the scope has been deleted.
-    """
-    calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=None)
-    within = wb.requests.are_within([call.scope for call in calls], resolve_scope(wb, measured))
-    asked = (call.query or "" for call in compress(calls, within))
-    queries = (" ".join(query.split()) for query in asked if query.strip())
-    return list(dict.fromkeys(queries))[:limit]
-
-
 # Features for training rankers
 
 
@@ -125,8 +112,8 @@ class QuestionFeatures:
     orders: dict[str, tuple[int, ...]]
 
 
-def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    """Search with the strategy ``learned`` and the options of ``ask``; None if nothing is found.
+def extract_features(wb: Workbench, question: Question, corpus: IndexedCorpus) -> QuestionFeatures | None:
+    """Search a test set's corpus with the strategy ``learned``; None if nothing is found.
 
     Raises what a search raises.
     """
@@ -134,8 +121,10 @@ def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures
     from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED_STEP
 
+    ask = Ask("learned", scope=corpus.scope, index=corpus.index.name, history=question.turns)
+
     def extract() -> QuestionFeatures | None:
-        query = restrict_to_named(wb.requests.make(replace(ask, strategy="learned")).question(question))
+        query = restrict_to_named(wb.requests.make(ask).question(question.text))
         passed = query.request.trace.passed = {}
         run_search(query)
         if query.sheet is None:

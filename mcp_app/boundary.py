@@ -42,7 +42,17 @@ from workbench.runtime import find_missing_extra
 from workbench.sample import articles_dir
 from workbench.services.article_files import ArticleFolder
 from workbench.telemetry import TOOL, measure
-from workbench.types import Countdown, JsonObject, JsonValue, OnProgress, Progress, time_left_text
+from workbench.types import (
+    Countdown,
+    Interleaving,
+    JsonObject,
+    JsonValue,
+    OnProgress,
+    Progress,
+    as_items,
+    as_object,
+    time_left_text,
+)
 
 if TYPE_CHECKING:
     from workbench.settings import Settings
@@ -125,6 +135,7 @@ class Boundary:
         given: Mapping[str, object],
         client: ProgressClient | None = None,
         caller: str | None = None,
+        session: str | None = None,
     ) -> ToolAnswer:
         """Serve one call; errors become answers, only cancellation is raised.
 
@@ -134,26 +145,31 @@ class Boundary:
             given: The arguments as the client sent them.
             client: Receives progress reports.
             caller: Name of the client for the log.
+            session: Id of its connection for the log.
         """
         started = time.perf_counter()
         error: str | None = None
+        mixed: list[Interleaving] = []
         if tool is None:
             error = to_one_line(f"Unknown tool: {name}")
             answer = ToolAnswer(error, failed=True, status=404)
         else:
-            answer, error = await self._answer(tool, given, client)
-        results = count_results(answer.value, tool)
-        self.log.record(name, given, time.perf_counter() - started, len(answer.text), results, error, caller)
+            answer, error = await self._answer(tool, given, client, mixed)
+        seconds, results = time.perf_counter() - started, count_results(answer.value, tool)
+        found = list_document_ids(answer.value, tool.documents) if tool is not None and tool.documents else []
+        self.log.record(
+            name, given, seconds, len(answer.text), results, error, caller, session, found, mixed[0] if mixed else None
+        )
         return answer
 
     async def _answer(
-        self, tool: Tool, given: Mapping[str, object], client: ProgressClient | None
+        self, tool: Tool, given: Mapping[str, object], client: ProgressClient | None, mixed: list[Interleaving]
     ) -> tuple[ToolAnswer, str | None]:
         """Return the tool's answer and its error message, or None."""
         with measure(TOOL, tool.name) as call:
             try:
                 arguments = read_arguments(tool.name, tool.arguments, given)
-                value = await self._run_tool(tool, arguments, client)
+                value = await self._run_tool(tool, arguments, client, mixed)
                 value = note_ignored_arguments(value, tool, find_ignored_arguments(tool.arguments, given))
                 repeated = select_repeated(tool.arguments, given)
                 value, text = cut_to_budget(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
@@ -171,14 +187,16 @@ class Boundary:
                 text = dump_json(json.loads(text) | failure.fields) if failure.fields else text
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
-    async def _run_tool(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:
+    async def _run_tool(
+        self, tool: Tool, arguments: JsonObject, client: ProgressClient | None, mixed: list[Interleaving]
+    ) -> JsonValue:
         reports = ProgressReporter(client)
         reads = tool.reads(arguments)
         if not tool.from_files:
             with anyio.fail_after(START_TIMEOUT_S):
                 await self.opening.ready()
         settings, articles, files = self._settings_and_folders
-        call = Call(self.opening, articles, files, self.offered, on_progress=reports.report)
+        call = Call(self.opening, articles, files, self.offered, on_progress=reports.report, interleavings=mixed)
         seconds = settings.mcp_call_seconds if reads else settings.mcp_write_seconds
         work = functools.partial(_run, tool, call, arguments, again=reads)
         try:
@@ -187,7 +205,7 @@ class Boundary:
                 value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
             remedy = SLOW_REMEDY if self.opening.is_warm else LOADING_REMEDY
-            raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy) from None
+            raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy, status=503) from None
         finally:
             call.stop.set()  # after a timeout or cancellation the thread stops at its next step
         await reports.flush()
@@ -241,6 +259,14 @@ def count_results(value: JsonValue, tool: Tool | None) -> int | None:
     return len(items) if isinstance(items, list) else None
 
 
+def list_document_ids(value: JsonValue, field: str) -> list[str]:
+    """Return the distinct ids of the documents in an answer: those of its results, or the one of the answer itself."""
+    answer = as_object(value)
+    rows = map(as_object, as_items(answer.get("results", [answer])))
+    ids = (row.get(field) or as_object(row.get("metadata")).get("document_id") for row in rows)
+    return list(dict.fromkeys(str(one) for one in ids if one))
+
+
 # --- Exceptions as clients see them: error, suggestion and HTTP status ---
 
 logger = logging.getLogger(__name__)
@@ -279,7 +305,7 @@ def explain_error(error: Exception, tool: Tool) -> Failure:
         cause = find_missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, 400, cause.fields)
+            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, cause.status, cause.fields)
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():

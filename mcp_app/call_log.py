@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.opening import Opening
-from workbench.types import JsonObject, to_plain
+from workbench.types import Interleaving, JsonObject, to_plain
 
 if TYPE_CHECKING:
     from workbench.storage.tool_calls import ToolCall
@@ -51,8 +51,11 @@ class CallLog:
         results: int | None,
         error: str | None,
         client: str | None = None,
+        session: str | None = None,
+        documents: Sequence[str] = (),
+        mixed: Interleaving | None = None,
     ) -> None:
-        """Queue a call; only the sizes of its arguments, the scope and the query are logged."""
+        """Queue a call; only the sizes of its arguments, the scope, the query and ids of documents are logged."""
         from workbench.storage.tool_calls import ToolCall
 
         if self._opening.is_ready and not self._opening.workbench.settings.mcp_log_calls:
@@ -71,6 +74,10 @@ class CallLog:
             results=results,
             error=error,
             client=client[:100] if client else None,
+            session=session,
+            documents=documents,
+            promotion=mixed.promotion if mixed else None,
+            teams=[mixed.teams.get(one, "") for one in documents] if mixed else (),
         )
         self._queue.put(call)
 

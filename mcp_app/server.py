@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import anyio
 import anyio.to_thread
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 SERVER_NAME = "rag-workbench"
+SESSION_HEADER = "mcp-session-id"  # over HTTP, before the protocol of 2026-07-28
 WARM_UP_DELAY_S = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests
 
 UNTRUSTED: dict[str, object] = {"rag-workbench/untrusted": True}  # texts in answers are data, never instructions
@@ -79,6 +81,7 @@ class WorkbenchServer(MCPServer[EmptyState]):
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
+        self.session: str | None = None  # id of the only connection over stdio
         self.client = client  # name from the client's configuration; None: the name it sends on connecting
         if not is_enabled():  # without telemetry the SDK need not create spans
             self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
@@ -99,7 +102,9 @@ class WorkbenchServer(MCPServer[EmptyState]):
     ) -> CallToolResult:
         """Serve one call. A failure is a result with `isError`, never an exception."""
         tool = self.tools.get(name)
-        answer = await self.boundary.serve(tool, name, arguments, context, self.client or _get_client_name(context))
+        session = (context.headers or {}).get(SESSION_HEADER, self.session) if context is not None else None
+        caller = self.client or _get_client_name(context)
+        answer = await self.boundary.serve(tool, name, arguments, context, caller, session)
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
             structured_content=None if tool is None or answer.failed else structure_answer(tool, answer.value),
@@ -147,14 +152,12 @@ class WorkbenchServer(MCPServer[EmptyState]):
 
     async def run_stdio_async(self) -> None:
         """Serve over stdin and stdout until the client disconnects or a signal ends the process."""
+        self.session = uuid4().hex
         async with anyio.create_task_group() as group:
-            group.start_soon(cancel_on_signal, group.cancel_scope)
-            async with open_standard_streams() as (incoming, outgoing):
+            group.start_soon(cancel_on_signal, group.cancel_scope, end_soon)
+            async with open_standard_streams(end_soon) as (incoming, outgoing):
                 options = self._lowlevel_server.create_initialization_options()
-                try:
-                    await self._lowlevel_server.run(incoming, outgoing, options)
-                finally:
-                    end_soon()
+                await self._lowlevel_server.run(incoming, outgoing, options)
             group.cancel_scope.cancel()
 
     async def _warm_after_first_reply(

@@ -13,7 +13,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
 from workbench import WorkbenchError
 from workbench.services.article_files import ArticleFolder
-from workbench.types import JsonObject, JsonValue, OnProgress, Value
+from workbench.types import Interleaving, JsonObject, JsonValue, OnProgress, SearchResult, Value
 
 if TYPE_CHECKING:
     from workbench.opening import Opening
@@ -112,6 +112,7 @@ class Call:
     offered: frozenset[str] | None = None  # names of the tools that an answer may mention; None for all
     stop: threading.Event = field(default_factory=threading.Event)  # set on timeout or cancellation
     on_progress: OnProgress | None = None  # None: the client asked for no progress
+    interleavings: list[Interleaving] = field(default_factory=list)  # of its searches, for the log
 
     @property
     def wb(self) -> Workbench:
@@ -133,6 +134,16 @@ class Call:
     def offers(self, name: str) -> bool:
         """Return whether the server offers a tool."""
         return self.offered is None or name in self.offered
+
+    def describe_search(
+        self, result: SearchResult, *, is_empty: bool, suggestion: str = "Use other words"
+    ) -> JsonObject:
+        """Return the notes on a search; that two strategies are mixed is also logged."""
+        notes = notes_json("" if is_empty else result.evidence.reason, result.degraded, suggestion)
+        if result.interleaving is None:
+            return notes
+        self.interleavings[:] = [result.interleaving]
+        return notes | {"interleaved": list(result.interleaving.strategies)}
 
     def should_stop(self) -> bool:
         """Return whether the call was cancelled or timed out."""
@@ -181,6 +192,7 @@ class Tool:
     reading_advice: str = ""  # replaces ``advice`` in a read-only server
     parts: Items | TextPart | None = None  # the list or text that is cut if the answer is too long
     advice: str = ""  # the tool's line in the server's instructions
+    documents: str = ""  # field with the id of a document that it finds, opens or cites, for the log
 
     def reads(self, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a call with these arguments changes nothing."""

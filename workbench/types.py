@@ -430,6 +430,7 @@ class Proposal(Value):
     reason: str
     proposed_by: str
     proposed_at: datetime
+    rival: str = ""  # strategy to interleave with
     project_id: str | None = None
     source_id: str | None = None  # both None: everywhere
     scope_title: str = ""
@@ -449,11 +450,22 @@ class Promotion(Value):
     strategy: str
     parameters: Mapping[str, ParameterValue]
     index: str | None = None  # None: the default index
+    rival: str = ""  # strategy whose results are interleaved with its own for agents, NAME or NAME@INDEX
     note: str = ""
     serves: bool = True
     scope_title: str = ""
     promoted_at: datetime | None = None
     undone_at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """Its scope and version, as logged with interleaved searches."""
+        return f"{self.scope} {self.version}"
+
+    @property
+    def label(self) -> str:
+        """The strategy, with its index unless it is the default one."""
+        return f"{self.strategy}@{self.index}" if self.index else self.strategy
 
 
 # Suggested tags by category, as the specification of the scoped tools lists them
@@ -852,6 +864,15 @@ class Passage(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Interleaving(Value):
+    """The two strategies whose results are mixed in one list, to see whose documents agents open."""
+
+    promotion: str  # scope and version of the promotion that asks for it
+    strategies: tuple[str, str]  # the promoted one and its rival
+    teams: Mapping[str, str] = field(default_factory=dict)  # the strategy that contributed a document, by id
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence(Value):
     """Evidence that a search found something close to the question."""
 
@@ -920,6 +941,8 @@ class SearchResult(ResultSequence["Passage"], Value):
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word -> words tried instead
     evidence: Evidence = CLOSE_EVIDENCE
     preferring: tuple[DocumentName, ...] = ()  # names in the query whose documents were preferred
+    rewritten: str = ""  # the question that was searched for, if earlier turns of a conversation changed it
+    interleaving: Interleaving | None = None  # None if all results are from one strategy
 
     @property
     def notes(self) -> tuple[str, ...]:

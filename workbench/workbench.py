@@ -107,15 +107,16 @@ def _load_encoder(settings: Settings, name: str) -> Encoder:
     return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables(settings))
 
 
-def _load_llm(settings: Settings) -> Llm | None:
-    from workbench.models.llm import Llm, LocalLlm
+def _load_llm(settings: Settings, name: str) -> Llm | None:
+    from workbench.models.llm import Llm, load_llm
 
-    if not settings.has_llm:
+    if not name and not settings.has_llm:
         return None
-    if not settings.llm_base_url:
-        return LocalLlm(settings.llm_model, settings.llm_timeout)
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    if settings.llm_base_url and name in ("", settings.llm_model):  # the endpoint's own name, of whatever form
+        return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    variables = provider_variables(settings)
+    return load_llm(name or settings.llm_model, settings.llm_base_url, key, settings.llm_timeout, variables)
 
 
 def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
@@ -168,7 +169,7 @@ def try_model(settings: Settings, part: str) -> str:
 def _try_llm(settings: Settings) -> str | None:
     from workbench.models.llm import LocalLlm
 
-    llm = _load_llm(settings)
+    llm = _load_llm(settings, "")
     if llm is None:
         return None
     try:
@@ -193,8 +194,9 @@ def _make_ask(
     scope: Scope | None = None,
     index: str | None = None,
     parameters: Mapping[str, object] | None = None,
+    history: Sequence[str] = (),
 ) -> Ask:
-    return Ask(strategy, limit, scope or Scope(), index, parameters or {})
+    return Ask(strategy, limit, scope or Scope(), index, parameters or {}, history=history)
 
 
 class Workbench:
@@ -374,6 +376,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> SearchResult:
         """Return the best passages for a query, best first.
 
@@ -384,12 +387,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, oldest first: question, answer, question, ...
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters))
+        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters, history))
 
     def compare(
         self,
@@ -400,6 +404,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
+        history: Sequence[str] = (),
     ) -> Comparison:
         """Run one query with several strategies, side by side.
 
@@ -410,12 +415,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters by strategy and name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or a strategy or parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        ask = Ask(None, limit, scope or Scope(), index)
+        ask = _make_ask(None, limit, scope, index, history=history)
         return self.search_service.compare(query, strategies, ask, parameters=parameters)
 
     def ask(
@@ -428,6 +434,7 @@ class Workbench:
         stream: bool = False,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> Answer | AnswerStream:
         """Answer a question with numbered citations, using the configured LLM, or extracts if there is none.
 
@@ -439,13 +446,14 @@ class Workbench:
             stream: True to return an iterator over the pieces, whose ``answer()`` returns the complete answer.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
             ModelError: The LLM failed in the middle of an answer.
         """
-        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters))
+        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters, history))
         return answering if stream else answering.answer()
 
     def explain(
@@ -459,6 +467,7 @@ class Workbench:
         scope: Scope | None = None,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
         elsewhere: bool = True,
     ) -> Explanation:
         """Explain the rank of a passage or document in a search, or at which stage it was dropped.
@@ -472,6 +481,7 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
             elsewhere: Also rank it with every other strategy that needs no additional model.
 
         Raises:
@@ -479,7 +489,7 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
             NotFound: No such passage or document.
         """
-        ask = _make_ask(strategy, limit, scope, index, parameters)
+        ask = _make_ask(strategy, limit, scope, index, parameters, history)
         return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
 
     def query_engine(

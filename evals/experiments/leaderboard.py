@@ -444,7 +444,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         sentences.append(
             f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS}, few differences are significant."
         )
-    folded = [" ".join(re.findall(r"\w+", one.text.casefold())) for one in questions]
+    folded = [" ".join(re.findall(r"\w+", one.in_context.casefold())) for one in questions]
     times = Counter(folded)
     repeated = sum(count - 1 for count in times.values())
     if repeated:
@@ -452,6 +452,12 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         verb = "repeats an earlier one" if repeated == 1 else "repeat earlier ones"
         sentences.append(
             f"{count_text(repeated, 'question')} {verb}, so their answers count more than once; the first: {first!r}."
+        )
+    weak = sum(judgment.place in test_set.by_agents for judgment in test_set.judgments)
+    if weak:
+        sentences.append(
+            f"{weak:,} of {count_text(len(test_set.judgments), 'judgment')} are weak: agents judged, opened or cited "
+            "the documents, and no person has confirmed it."
         )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from evals.gateway import index_corpus, list_documents, resolve_scope
 from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
-from evals.test_sets.exchange import ImportReport
-from evals.test_sets.store import TestSetStore
+from evals.test_sets.store import ImportReport, TestSetStore
 from workbench.errors import InvalidInput, ModelError
 from workbench.ingestion.chunking.blocks import Block, heading_text, parse_blocks
 from workbench.text import sentence_spans

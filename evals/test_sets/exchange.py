@@ -1,4 +1,4 @@
-"""Import and export of test sets: CSV with quotes, agents' queries, and folders in BEIR format."""
+"""Import and export of test sets: CSV with quotes, qrels, and folders in BEIR format."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
+from evals.gateway import list_documents, new_id, resolve_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
 from evals.test_sets.folders import read_qrels
 from evals.test_sets.store import (
     AGENT_JUDGE,
     LLM_JUDGE,
+    ImportReport,
     Rating,
     TestSetStore,
     check_rating,
@@ -24,7 +25,7 @@ from evals.test_sets.store import (
 )
 from workbench.errors import InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
-from workbench.types import Document, JsonObject, Value
+from workbench.types import Document, JsonObject
 from workbench.workbench import Workbench
 
 # The position of a quote in a text
@@ -46,25 +47,16 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
 
 
 CSV_COLUMNS = (
-    "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable", "rater",
-    "judge", "reason",
+    "question", "id", "turns", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
+    "rater", "judge", "reason",
 )  # fmt: skip
-MAX_AGENT_QUERIES = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport(Value):
-    """The outcome of an import; ``problems`` describe the rejected rows."""
-
-    questions: int
-    judgments: int
-    problems: tuple[str, ...] = ()
 
 
 def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: str = "") -> ImportReport:
     """Add questions and judgments from CSV; rows with the same question are merged.
 
-    Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
+    Columns: question, and any of id, turns (earlier ones of its conversation, one per line), reference_answer, source,
+    document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
     ("no" for a question without an answer in the documents), rater, judge
     ("llm" or "agent" if no person judged) and reason. ``rater`` is that of rows without one;
@@ -96,8 +88,8 @@ def read_csv(
         InvalidInput: no header, or an unknown column.
     """
     rows = _read_csv_rows(text)
-    ids = {_fold(question.text): question.id for question in test_set.questions}
-    texts = {question.id: _fold(question.text) for question in test_set.questions}
+    texts = {one.id: _fold(" ".join([*one.turns, one.text])) for one in test_set.questions}
+    ids = {text: key for key, text in texts.items()}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
     ratings: list[Rating] = []
@@ -168,15 +160,6 @@ def select_rater(test_set: TestSet, ratings: Iterable[Rating], rater: str) -> Te
     return replace(test_set, judgments=own)
 
 
-def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
-    """Add the distinct queries that agents made over MCP in the scope of a test set.
-
-    ``zero_only`` selects those without results.
-    """
-    queries = list_agent_queries(wb, store.load(key).scope, MAX_AGENT_QUERIES, zero_only=zero_only)
-    return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
-
-
 def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
     """Return a test set as CSV for ``import_csv``; a question without judgments has one row.
 
@@ -189,7 +172,7 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
     for rating in ratings:
         by_question.setdefault(rating.judgment.question_id, []).append(rating)
     for question in test_set.questions:
-        row: dict[str, object] = {"question": question.text, "id": question.id}
+        row: dict[str, object] = {"question": question.text, "id": question.id, "turns": "\n".join(question.turns)}
         row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
         judged = by_question.get(question.id, [None])
         rows += [row | (_format_rating(rating) if rating else {}) for rating in judged]
@@ -300,7 +283,8 @@ def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
 def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
     """Return a row's question; ``ids`` ({text: id}) and ``texts`` ({id: text}) are updated."""
     text = clean_question(row["question"])
-    folded = _fold(text)
+    turns = [line for line in map(str.strip, row.get("turns", "").splitlines()) if line]
+    folded = _fold(" ".join([*turns, text]))
     key = ids.get(folded) or row.get("id") or new_id("question")
     if texts.setdefault(key, folded) != folded and folded not in ids:
         raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one a unique id.")
@@ -309,6 +293,7 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     if answerable not in ("", "yes", "no"):
         raise InvalidInput(f"Invalid value {answerable!r} in the column 'answerable'; use yes or no.")
     metadata: JsonObject = {"answerable": False} if answerable == "no" else {}
+    metadata |= {"turns": [*turns]} if turns else {}
     return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
 
 

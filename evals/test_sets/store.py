@@ -32,6 +32,7 @@ from evals.test_set import (
     Question,
     StoredCorpus,
     TestSet,
+    clean_turns,
 )
 from evals.test_sets.folders import load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
@@ -70,6 +71,15 @@ class TestSetInfo(Value):
     def over(self) -> str:
         """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.source_id else self.scope.text
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(Value):
+    """The outcome of an import; ``problems`` describe the rejected rows."""
+
+    questions: int
+    judgments: int
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,45 +204,45 @@ class TestSetStore:
         at = row["version"] if version is None else version
         if not 1 <= at <= row["version"]:
             raise NotFound("version", f"{at} of {row['title']}", f"There are versions 1 to {row['version']}.")
+        counting = find_counting(map(_parse_rating, self._tables.judgments(row["id"], at)))
         return TestSet(
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
-            judgments=find_counting(map(_parse_rating, self._tables.judgments(row["id"], at))),
+            judgments=tuple(rating.judgment for rating in counting),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
             scope=MeasuredScope.from_stored(row["scope"]),
             grades=row["grades"],
+            by_agents=frozenset(rating.judgment.place for rating in counting if rating.judge == AGENT_JUDGE),
         )
-
-    def count_by_agents(self, key: str) -> int:
-        """Return the number of places that only agents have judged, whose grades count."""
-        judged: dict[Place, set[str]] = {}
-        for rating in self.ratings(key):
-            if rating.judge != LLM_JUDGE:
-                judged.setdefault(rating.judgment.place, set()).add(rating.judge)
-        return sum(kinds == {AGENT_JUDGE} for kinds in judged.values())
 
     def ratings(self, key: str, version: int | None = None) -> list[Rating]:
         """Return the judgments of all raters, including LLMs, in the order they were made. Raises NotFound."""
         row = self._tables.get(key)
         return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], version or row["version"])]
 
-    def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
+    def add_questions(
+        self, key: str, questions: Iterable[Question | str], origin: str = "person", turns: Sequence[str] = ()
+    ) -> list[Question]:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
 
+        ``turns`` are the earlier turns, from the oldest, of the conversation that ends with each of the plain texts.
+
         Raises:
-            InvalidInput: An empty or overlong question.
+            InvalidInput: An empty or overlong question, or invalid turns.
         """
-        info = self.info(key)
-        texts = {question.text.casefold() for question in self.load(info.id).questions}
+        info, metadata = self.info(key), {"turns": [*turns]} if turns else {}
+        known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
         added = []
         for entry in questions:
-            question = Question(new_id("question"), entry, origin=origin) if isinstance(entry, str) else entry
-            text = clean_question(question.text)
-            if isinstance(entry, str) and text.casefold() in texts:
+            is_text = isinstance(entry, str)
+            question = Question(new_id("question"), entry, "", origin, metadata) if is_text else entry
+            question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
+            key_text = (*question.turns, question.text.casefold())
+            if is_text and key_text in known:
                 continue
-            texts.add(text.casefold())
-            added.append(replace(question, text=text))
+            known.add(key_text)
+            added.append(question)
         if added:
             self._tables.edit(info.id, questions=[_make_question_row(question) for question in added])
         return added
@@ -312,7 +322,7 @@ class TestSetStore:
             delete_corpus(self._wb, source_id)
 
 
-def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
+def find_counting(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the judgment of each place that counts: the settled one, else the lower middle one of the people.
 
     The judgments of agents count if no person has judged the place.
@@ -321,13 +331,13 @@ def find_counting(ratings: Iterable[Rating]) -> tuple[Judgment, ...]:
     for rating in ratings:
         if rating.judge != LLM_JUDGE:
             places.setdefault(rating.judgment.place, []).append(rating)
-    counting: list[Judgment] = []
+    counting: list[Rating] = []
     for rated in places.values():
-        settled = [rating.judgment for rating in rated if not rating.rater]
+        settled = [rating for rating in rated if not rating.rater]
         people = [rating for rating in rated if rating.judge != AGENT_JUDGE]
-        ordered = sorted((rating.judgment for rating in people or rated), key=lambda judgment: judgment.grade)
+        ordered = sorted(people or rated, key=lambda rating: rating.judgment.grade)
         counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
-    return tuple(counting)
+    return counting
 
 
 def _check_grades(grades: int) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_app.arguments import Argument, Refused
+from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
 from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import GET_JOB, ITEM_OFFSET, LIMIT
 from workbench.errors import NotFound
-from workbench.retrieval.strategies import split_strategy
 from workbench.types import JsonObject, Scope, to_plain
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
@@ -34,8 +33,12 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
     return {"success": True, **UNTRUSTED, "test_sets": rows, "count": len(rows), "total": len(sets)}
 
 
-def add_test_questions(call: Call, title: str, questions: list[str], source_id: str, grades: int) -> JsonObject:
+def add_test_questions(
+    call: Call, title: str, questions: list[str], turns: list[str], source_id: str, grades: int, from_agents: str
+) -> JsonObject:
     """Add questions to a test set, which is created if there is none with this title."""
+    if not questions and not from_agents:
+        raise make_missing_error("questions", "questions, or from_agents to add what agents asked.")
     from evals.evaluation import TestSets
 
     sets = TestSets(call.wb)
@@ -43,10 +46,57 @@ def add_test_questions(call: Call, title: str, questions: list[str], source_id: 
         info = sets.info(title)
     except NotFound:
         info = sets.create(title, scope=Scope(sources=(source_id,)) if source_id else None, grades=grades)
-    added = sets.add_questions(info.id, questions, origin="agent")
+    added = sets.add_questions(info.id, questions, origin="agent", turns=turns)
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
+    if from_agents:
+        asked = sets.add_agent_queries(info.id, as_chains=from_agents == "chains")
+        answer |= {"added": len(added) + asked.questions, "weak_judgments": asked.judgments}
     return answer | ({"note": f"{known} were known already"} if known else {})
+
+
+def list_search_chains(call: Call, test_set: str, limit: int, offset: int) -> JsonObject:
+    """Return agents' chains of searches in the scope of a test set."""
+    from evals.evaluation import TestSets
+
+    chains = TestSets(call.wb).chains(test_set)
+    rows: list[JsonObject] = [
+        {
+            "client": one.chain.client,
+            "started_at": one.chain.searches[0].at.isoformat(),
+            "outcome": one.describe(),
+            "searches": [
+                {
+                    "query": cut(search.query, MAX_LINE_CHARS),
+                    "results": search.results,
+                    "opened": list(search.opened),
+                    "cited": list(search.cited),
+                    "recall": recall,
+                }
+                for search, recall in zip(one.chain.searches, one.recall, strict=True)
+            ],
+            "never_found": list(one.missed),
+        }
+        for one in chains[offset : offset + limit]
+    ]
+    return {"success": True, **UNTRUSTED, "chains": rows, "count": len(rows), "total": len(chains)}
+
+
+def cite_documents(call: Call, documents: list[str]) -> JsonObject:
+    """Log the documents that an answer cites."""
+    if not call.wb.settings.mcp_log_calls:
+        raise Refused("The call log is off, so citations are not kept", "Set WORKBENCH_MCP_LOG_CALLS to true")
+    rows: list[JsonObject] = [{"document_id": call.wb.documents.get(key).id} for key in dict.fromkeys(documents)]
+    return {"success": True, "results": rows, "count": len(rows)}
+
+
+def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
+    """Return the outcome of each interleaving."""
+    from evals.evaluation import measure_interleavings
+
+    found = measure_interleavings(call.wb)
+    rows: list[JsonObject] = [one.to_dict() | {"outcome": one.describe()} for one in found[offset : offset + limit]]
+    return {"success": True, "rivals": rows, "count": len(rows), "total": len(found)}
 
 
 def get_judging_pool(
@@ -102,14 +152,9 @@ def judge_document(
 def run_experiment(call: Call, test_set: str, strategies: list[str], metrics: list[str], title: str) -> JsonObject:
     """Start an experiment and return its job."""
     from evals.background import enqueue_experiment
-    from evals.evaluation import DEFAULT_METRICS, Experiments, make_cells
+    from evals.evaluation import DEFAULT_METRICS, Experiments
 
-    cells = [
-        cell
-        for name, index in (split_strategy(one, None) for one in strategies)
-        for cell in make_cells([name], [index])
-    ]
-    experiment = Experiments(call.wb).create(title, test_set, cells, metrics=metrics or DEFAULT_METRICS)
+    experiment = Experiments(call.wb).create(title, test_set, strategies, metrics=metrics or DEFAULT_METRICS)
     job = enqueue_experiment(call.wb, experiment.id)
     call.work_jobs()
     return {
@@ -127,7 +172,7 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
-    by_agents = experiments.test_sets.count_by_agents(experiment.test_set_id)
+    by_agents = len(experiments.test_set(experiment).by_agents)
     lines = make_leaderboard(experiments.results(experiment_id), metric or experiment.metrics[0])
     against = [line.against_best for line in lines if line.against_best is not None]
     rows: list[JsonObject] = [
@@ -150,14 +195,21 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
 
 
 def propose_promotion(
-    call: Call, strategy: str, reason: str, parameters: JsonObject, source_id: str, project_id: str, proposed_by: str
+    call: Call,
+    strategy: str,
+    reason: str,
+    parameters: JsonObject,
+    source_id: str,
+    project_id: str,
+    proposed_by: str,
+    rival: str,
 ) -> JsonObject:
     """Store a promotion for a person to accept."""
     if source_id and project_id:
         raise Refused("Give either source_id or project_id, not both", "Leave one of them out")
     scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
     proposal = call.wb.promotions.propose(
-        strategy, reason, proposed_by=proposed_by, scope=scope, parameters=parameters or {}
+        strategy, reason, proposed_by=proposed_by, scope=scope, parameters=parameters or {}, rival=rival
     )
     how = f"A person accepts it on the page Connect, or with: workbench strategies accept {proposal.id}"
     return {"success": True, "proposal_id": proposal.id, "message": f"Nothing has changed yet. {how}"}
@@ -219,13 +271,21 @@ ADD_TEST_QUESTIONS = Tool(
     ),
     arguments=(
         Argument("title", "string", "Id or title of the test set.", required=True),
-        Argument("questions", "array", "The questions.", required=True),
+        Argument("questions", "array", "The questions.", []),
+        Argument("turns", "array", "Earlier turns of the conversation that each question ends, oldest first.", []),
         Argument("source_id", "string", "A new test set measures only this source.", ""),
         Argument("grades", "integer", "Number of grades of a new test set.", 3, low=2, high=5),
+        Argument(
+            "from_agents",
+            "string",
+            "Also agents' queries in its scope, or chains of searches; what they opened becomes weak judgments.",
+            "",
+            choices=("queries", "chains"),
+        ),
     ),
     run=add_test_questions,
     read_only=False,
-    output=make_schema({"note": "string"}, test_set="string", added="integer"),
+    output=make_schema({"note": "string", "weak_judgments": "integer"}, test_set="string", added="integer"),
 )
 
 GET_JUDGING_POOL = Tool(
@@ -327,6 +387,7 @@ PROPOSE_PROMOTION = Tool(
         Argument("parameters", "object", "Parameters of the strategy."),
         Argument("source_id", "string", "Only for this source.", ""),
         Argument("project_id", "string", "Only for this project.", ""),
+        Argument("rival", "string", "Mix in the results of this strategy, to see whose documents agents open.", ""),
     ),
     run=propose_promotion,
     read_only=False,
@@ -358,6 +419,49 @@ FIND_TEXT = Tool(
     output=make_schema({"suggestion": "string"}, lines="array", total="integer", untrusted="boolean"),
 )
 
+LIST_SEARCH_CHAINS = Tool(
+    name="list_search_chains",
+    title="List chains of searches",
+    description=(
+        "List agents' chains of searches in the scope of a test set, newest first: what was opened and cited, the "
+        "share of the relevant documents found after each search, and those never found.\n"
+        "Use it to see which questions take several searches; to keep them, use add_test_questions.\n"
+        'Example: list_search_chains(test_set="Login")'
+    ),
+    arguments=(TEST_SET, LIMIT, ITEM_OFFSET),
+    run=list_search_chains,
+    parts=Items("chains", total="total"),
+    output=make_schema(chains="array", total="integer", untrusted="boolean"),
+)
+
+CITE_DOCUMENTS = Tool(
+    name="cite_documents",
+    title="Report citations",
+    description=(
+        "Report the documents that your answer cites; they become weak judgments of your queries.\n"
+        "Use it after you have answered from search results; to grade a document, use judge_document.\n"
+        'Example: cite_documents(documents=["doc_123"])'
+    ),
+    arguments=(Argument("documents", "array", "Ids of the documents.", required=True),),
+    run=cite_documents,
+    documents="document_id",
+    output=make_schema(results="array", count="integer"),
+)
+
+LIST_RIVALS = Tool(
+    name="list_rivals",
+    title="Compare strategies in service",
+    description=(
+        "List the promoted strategies that are interleaved with a rival, and whose documents agents opened or cited.\n"
+        "Use it before propose_promotion; a strategy is better only if its difference is significant.\n"
+        "Example: list_rivals()"
+    ),
+    arguments=(LIMIT, ITEM_OFFSET),
+    run=list_rivals,
+    parts=Items("rivals", total="total"),
+    output=make_schema(rivals="array", total="integer"),
+)
+
 TOOLS = (
     LIST_TEST_SETS,
     ADD_TEST_QUESTIONS,
@@ -366,6 +470,9 @@ TOOLS = (
     RUN_EXPERIMENT,
     GET_LEADERBOARD,
     PROPOSE_PROMOTION,
+    LIST_SEARCH_CHAINS,
+    CITE_DOCUMENTS,
+    LIST_RIVALS,
     FIND_TEXT,
     GET_JOB,
 )

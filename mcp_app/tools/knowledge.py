@@ -27,7 +27,6 @@ from mcp_app.tool import (
     job_json,
     make_action_schema,
     make_schema,
-    notes_json,
     pick,
     require,
 )
@@ -163,6 +162,7 @@ def search_knowledge_base(
         scope,
         min_similarity=MIN_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=UNPROMOTED_TOOL_STRATEGY,
+        interleaves=True,
     )
     result = call.wb.search_service.search(query, ask)
     passages = list(page.items(result.results))
@@ -183,7 +183,7 @@ def search_knowledge_base(
     if result.preferring:
         answer["preferring"] = [name.text for name in result.preferring]
     other_words = "Use other words" + (", or remove source_id to search all sources" if source_id else "")
-    answer |= notes_json(result.evidence.reason if passages else "", result.degraded, other_words)
+    answer |= call.describe_search(result, is_empty=not passages, suggestion=other_words)
     answer |= page.end(result.results)
     if not passages:
         no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
@@ -265,6 +265,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("offset", "integer", "Passages to skip.", 0, low=0),
     ),
     run=search_knowledge_base,
+    documents="document_id",
     parts=Items("results"),
     advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
     output=make_schema(results="array", more="boolean", search_type="string"),

@@ -20,7 +20,7 @@ from mcp_app.paging import (
     format_next_call,
     slice_text,
 )
-from mcp_app.tool import Call, Tool, job_json, make_action_schema, make_schema, notes_json, pick
+from mcp_app.tool import Call, Tool, job_json, make_action_schema, make_schema, pick
 from mcp_app.tools.scoped import folder_json
 from workbench.errors import NotFound
 from workbench.marking import find_own_word
@@ -76,7 +76,7 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     chosen = examples[offset : offset + (match_count or few)]
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
     other_words = "Use other words" + (", or drop source_id to search every source" if source_id else "")
-    answer |= notes_json(result.evidence.reason if chosen else "", result.degraded, other_words)
+    answer |= call.describe_search(result, is_empty=not chosen, suggestion=other_words)
     if len(result) == MAX_RANKED and offset + len(chosen) >= len(examples):
         answer["note"] = (
             f"Only code near the best {MAX_RANKED} passages is searched. For other code, set source_id or use a more "
@@ -109,6 +109,7 @@ SEARCH_CODE = Tool(
     ),
     run=search_code,
     parts=Items("results", total="total"),
+    documents="page_id",
     advice="Code examples: rag_search_code_examples(query, language).",
     output=make_schema(results="array", total="integer"),
 )
@@ -270,6 +271,7 @@ READ_FULL_PAGE = Tool(
         TEXT_LENGTH,
     ),
     run=read_full_page,
+    documents="page_id",
     parts=TextPart("content"),
     advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
     output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
@@ -283,7 +285,7 @@ MAX_RESULTS = 10  # documents per search
 
 def search(call: Call, query: str) -> JsonObject:
     """Return the best documents, without those that score far below the first."""
-    result = call.wb.document_search.search(query, Ask(limit=MAX_RESULTS))
+    result = call.wb.document_search.search(query, Ask(limit=MAX_RESULTS, interleaves=True))
     scores, close = [hit.score for hit in result.documents], result.searched.evidence.close
     worth = count_above_cutoff(scores, result.searched.strategy, DOCUMENT_CUTOFF)
     shown = worth if close else min(FEW_RESULTS, len(scores))
@@ -297,7 +299,7 @@ def search(call: Call, query: str) -> JsonObject:
         }
         for hit in result.documents[:shown]
     ]
-    notes = notes_json(result.searched.evidence.reason if results else "", result.searched.degraded)
+    notes = call.describe_search(result.searched, is_empty=not results)
     if close and shown < len(scores):
         notes["cutoff"] = f"{len(scores) - shown} more score below {DOCUMENT_CUTOFF:g} of the best and are omitted."
     return {"results": results} | notes
@@ -322,6 +324,7 @@ SEARCH = Tool(
     ),
     arguments=(Argument("query", "string", "What to look for.", required=True),),
     run=search,
+    documents="id",
     output=make_schema(results="array"),
 )
 
@@ -335,6 +338,7 @@ FETCH = Tool(
     ),
     arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch,
+    documents="id",
     parts=TextPart("text"),
     output=make_schema(id="string", title="string", text="string", url="string"),
 )
@@ -432,6 +436,7 @@ READ_NEIGHBOURS = Tool(
         ITEM_OFFSET,
     ),
     run=read_neighbours,
+    documents="page_id",
     parts=Items("chunks"),
     output=make_schema(page_id="string", chunks="array"),
 )

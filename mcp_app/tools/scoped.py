@@ -17,7 +17,7 @@ from mcp_app.paging import (
     format_next_call,
     to_one_line,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, notes_json, pick
+from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, pick
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
@@ -92,12 +92,12 @@ def _find(
     ranked: Sequence[DocumentHit | Passage]
     if return_mode == "pages":
         page, share = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES, "documents", NARROW), DOCUMENT_CUTOFF
-        found = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope))
+        found = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope, interleaves=True))
         searched, ranked = found.searched, found.documents
         items = [page_json(hit) for hit in page.items(found.documents)]
     else:
         page, share = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS, "passages", NARROW), AGENT_CUTOFF
-        searched = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope))
+        searched = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope, interleaves=True))
         places = call.wb.document_search.places(passage.source_id for passage in searched)
         ranked = passages = [passage for passage in searched if passage.source_id in places]
         items = [chunk_json(passage, places[passage.source_id]) for passage in page.items(passages)]
@@ -211,7 +211,7 @@ def search(
     if searched.preferring:
         answer["preferring"] = [name.text for name in searched.preferring]
     other_words = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
-    return answer | notes_json(searched.evidence.reason if items else "", searched.degraded, other_words)
+    return answer | call.describe_search(searched, is_empty=not items, suggestion=other_words)
 
 
 _search: Callable[..., JsonObject] = search  # with arguments that were validated by their declarations
@@ -306,6 +306,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         OFFSET,
     ),
     run=search_knowledge_base,
+    documents="page_id",
     family=_SEARCH_FAMILY,
     parts=Items("results"),
     advice=(
@@ -332,6 +333,7 @@ SEARCH_PROJECT = Tool(
         OFFSET,
     ),
     run=search_project_knowledge,
+    documents="page_id",
     family=make_family(
         results=make_empty_list, project_id=repeat_argument("project_id"), folder_filter=repeat_argument("folder_name")
     ),
@@ -356,6 +358,7 @@ SEARCH_GLOBAL = Tool(
     ),
     arguments=(QUERY, Argument("tags", "array", "Only sources with any of these tags.", []), MATCH_COUNT, OFFSET),
     run=search_global_knowledge,
+    documents="page_id",
     family=make_family(results=make_empty_list, tag_filters=lambda given: None),
     parts=Items("results"),
     advice="Frameworks, languages, best practices: rag_search_global_knowledge(query, tags=[...]).",

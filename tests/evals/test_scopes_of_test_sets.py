@@ -18,9 +18,10 @@ from evals.experiments.report import to_notebook
 from evals.judges.generation import add_synthetic
 from evals.learning.training import learn
 from evals.test_set import Question
-from evals.test_sets.exchange import add_agent_queries, import_csv
+from evals.test_sets.exchange import import_csv
 from evals.test_sets.folders import list_sample_documents, load_test_set
 from evals.test_sets.store import TestSetStore
+from evals.test_sets.traffic import add_agent_queries
 from mcp_app.server import create_server
 from tests.evals.conftest import WriteTestSet
 from tests.mcp_app.agent import Agent

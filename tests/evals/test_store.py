@@ -11,9 +11,10 @@ import pytest
 
 from evals.experiments import runs
 from evals.gateway import index_corpus
-from evals.test_sets.exchange import add_agent_queries, export_folder, import_csv, to_csv
+from evals.test_sets.exchange import export_folder, import_csv, to_csv
 from evals.test_sets.folders import load_test_set
 from evals.test_sets.store import TestSetStore
+from evals.test_sets.traffic import add_agent_queries
 from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound

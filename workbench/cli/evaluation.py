@@ -206,6 +206,12 @@ def declare_judgments(parser: argparse.ArgumentParser) -> None:
     scale.add_argument("grades", type=int, metavar="N", help="number of grades")
     read = verbs.add("import", "Read judgments from a CSV or a qrels file", _import, "test_set", "file")
     read.add_argument("--rater", metavar="NAME", default="", help="who judged, if several people do")
+    collect = verbs.add(
+        "collect", "Add what agents asked, with weak judgments from what they opened", _collect, "test_set"
+    )
+    collect.add_argument("--without-results", action="store_true", help="only queries without results")
+    collect.add_argument("--chains", action="store_true", help="one question for each chain of searches")
+    verbs.add("chains", "List agents' chains of searches, each judged as one case", _list_chains, "test_set")
     write = verbs.add("export", "Write judgments to a file, or to a folder in BEIR format", _export, "test_set", "file")
     write.add_argument("--format", choices=FORMATS, default="csv", help="csv (all raters), qrels (TREC) or beir")
     write.add_argument("--rater", metavar="NAME", default="", help="only the judgments of this rater")
@@ -283,6 +289,29 @@ def _rate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     out.remark(f"{rated.left_out:,} beyond --limit were left out." if rated.left_out else "")
     out.sentence(rated, f"Judgments stored by {rated.rater!r}: {rated.judged:,}.")
     return 0 if rated.judged else FAILURE
+
+
+def _collect(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    added = _open_test_sets(wb).add_agent_queries(
+        arguments.test_set, zero_only=arguments.without_results, as_chains=arguments.chains
+    )
+    text = f"Questions added: {added.questions:,}. Weak judgments by the rater 'traffic': {added.judgments:,}."
+    return out.sentence(added, text)
+
+
+def _list_chains(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    found = _open_test_sets(wb).chains(arguments.test_set)
+    titles = {one.id: one.title for one in wb.documents.list()} if any(one.missed for one in found) else {}
+    rows = [
+        (f"{one.chain.searches[0].at.astimezone():%Y-%m-%d %H:%M}", one.chain.client, one.chain.question, one.hops,
+         one.describe(), ", ".join(titles.get(key, key) for key in one.missed))
+        for one in found
+    ]  # fmt: skip
+    columns = ("Start", "Client", "First query", "Searches", "Outcome", "Never found")
+    value = [one.to_dict() | {"outcome": one.describe()} for one in found]
+    return out.table(
+        {"chains": value}, columns, rows, "Agents have not searched in this scope, or calls are not logged."
+    )
 
 
 def _set_scale(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

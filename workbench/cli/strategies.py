@@ -24,6 +24,8 @@ def add_promotions(verbs: Subcommands) -> None:
     promote = verbs.add("promote", "Make a strategy the default of a scope.", _promote_strategy)
     promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
     promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
+    rival = "another strategy, or STRATEGY@INDEX: agents get the results of both, to see whose documents they open"
+    promote.add_argument("--rival", default="", metavar="NAME", help=rival)
     promote.add_argument("--note", default="", metavar="TEXT", help="reason, shown in the history")
     add_parameters(promote)
     _add_scope_options(promote)
@@ -31,6 +33,7 @@ def add_promotions(verbs: Subcommands) -> None:
     verbs.add("proposals", "List the promotions that agents propose.", _list_proposals)
     verbs.add("accept", "Promote what an agent proposes.", _accept_proposal).add_argument("id", type=int)
     verbs.add("reject", "Reject what an agent proposes.", _reject_proposal).add_argument("id", type=int)
+    verbs.add("rivals", "Compare promoted strategies with their rivals by what agents opened.", _list_rivals)
     _add_scope_options(verbs.add("history", "List promotions, newest first.", _list_promotions))
 
 
@@ -48,8 +51,9 @@ def _read_promotion_scope(arguments: argparse.Namespace) -> Scope:
 def _promote_strategy(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     scope, parameters = _read_promotion_scope(arguments), read_parameters(arguments.name, arguments.set)
     promoted = wb.promotions.promote(
-        arguments.name, scope=scope, parameters=parameters, index=arguments.index, note=arguments.note
-    )
+        arguments.name, scope=scope, parameters=parameters, index=arguments.index, note=arguments.note,
+        rival=arguments.rival,
+    )  # fmt: skip
     return _print_promotions(out, promoted, [promoted])
 
 
@@ -66,14 +70,27 @@ def _list_promotions(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     return _print_promotions(out, {"promotions": promotions}, promotions)
 
 
+def _list_rivals(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    from evals.evaluation import measure_interleavings
+
+    found = measure_interleavings(wb)
+    rows = [
+        (one.promotion.scope_title or one.promotion.scope, one.promotion.label, one.promotion.rival, one.lists,
+         one.difference.wins, one.difference.losses, one.difference.ties, one.describe())
+        for one in found
+    ]  # fmt: skip
+    columns = ("Scope", "Strategy", "Rival", "Lists", "Won", "Lost", "Tied", "Outcome")
+    return out.table({"rivals": found}, columns, rows, "No promotion has a rival; use 'promote NAME --rival NAME'.")
+
+
 def _list_proposals(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     found = wb.promotions.proposals()
     rows = [
-        (one.id, one.scope_title or "everywhere", one.strategy, one.index or "default", one.parameters, one.reason,
-         one.proposed_by)
+        (one.id, one.scope_title or "everywhere", one.strategy, one.index or "default", one.rival, one.parameters,
+         one.reason, one.proposed_by)
         for one in found
     ]  # fmt: skip
-    columns = ("Id", "Scope", "Strategy", "Index", "Parameters", "Reason", "Proposed by")
+    columns = ("Id", "Scope", "Strategy", "Index", "Rival", "Parameters", "Reason", "Proposed by")
     return out.table({"proposals": found}, columns, rows, "No proposals.")
 
 
@@ -93,13 +110,14 @@ def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion
             f"{item.scope_title or item.scope} {item.version}",
             item.strategy,
             item.index or "default",
+            item.rival,
             item.parameters,
             "in effect" if item.serves else ("undone" if item.undone_at else "replaced"),
             item.note,
         )
         for item in promotions
     ]
-    columns = ("Scope and version", "Strategy", "Index", "Parameters", "State", "Note")
+    columns = ("Scope and version", "Strategy", "Index", "Rival", "Parameters", "State", "Note")
     return out.table(value, columns, rows, "No promotions; the built-in default is used everywhere.")
 
 

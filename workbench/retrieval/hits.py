@@ -1,10 +1,11 @@
 """Fusion of ranked candidates: pure functions over {passage id: score} that leave their arguments unchanged.
 
-Every function returns each leg's contribution by id; the fused score is their sum, so an attribution always adds up.
+Every fusion returns each leg's contribution by id; the fused score is their sum, so an attribution always adds up.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -49,6 +50,29 @@ def agreement(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, floa
         "jaccard": {f"{a}|{b}": round(jaccard(rankings[a], rankings[b]), 4) for a, b in pairs},
         "rbo": {f"{a}|{b}": round(rank_biased_overlap(rankings[a], rankings[b]), 4) for a, b in pairs},
     }
+
+
+# Interleaving of two rankings
+
+
+def draft_teams(first: Sequence[str], second: Sequence[str], seed: str) -> dict[str, int]:
+    """Return the items of two rankings in one order, each with the ranking that contributed it, 0 or 1.
+
+    Team draft interleaving (Radlinski, Kurup and Joachims, "How Does Clickthrough Data Reflect Retrieval Quality?",
+    CIKM 2008): in each round, both rankings contribute their best item that is not yet listed, and a coin decides which
+    is first. The coin depends on ``seed`` only, so the list of a smaller limit is the start of a longer one.
+    """
+    coin = random.Random(seed)
+    remaining = iter(first), iter(second)
+    drafted: dict[str, int] = {}
+    total = len({*first, *second})
+    while len(drafted) < total:
+        side = coin.randrange(2)
+        for team in (side, 1 - side):
+            own = next((item for item in remaining[team] if item not in drafted), None)
+            if own is not None:
+                drafted[own] = team
+    return drafted
 
 
 Scores = Mapping[int, float]

@@ -17,7 +17,7 @@ from workbench.retrieval.strategies import (
 )
 from workbench.services.corpus import Corpus
 from workbench.services.search import Requests, list_promotion_keys
-from workbench.types import EVERYWHERE_KEY, Promotion, Proposal, Ranker, Scope
+from workbench.types import EVERYWHERE_KEY, Index, Promotion, Proposal, Ranker, Scope
 
 MAX_NOTE_CHARS = 1000  # characters
 MAX_REASON_CHARS = 900  # of a proposal, which the note of its promotion repeats
@@ -37,6 +37,7 @@ class PromotionService:
         parameters: Mapping[str, object] | None = None,
         index: str | None = None,
         note: str = "",
+        rival: str = "",
     ) -> Promotion:
         """Make a strategy, with its parameters and index, the default of a scope.
 
@@ -46,9 +47,11 @@ class PromotionService:
             parameters: Parameters of the strategy, by name.
             index: Index to search; the default index if None.
             note: Reason, up to 1,000 characters.
+            rival: Another strategy, or NAME@INDEX. Searches of agents then mix the results of both, to see whose
+                documents they open; ``wb.interleavings()`` returns the outcome.
 
         Raises:
-            InvalidInput: The strategy, a parameter or the note is invalid.
+            InvalidInput: The strategy, a parameter, the note or the rival is invalid.
             NotFound: No such index or ranker.
             ScopeError: No such project, folder or source, or the scope cannot have a promotion.
             Conflict: The index is not completely built.
@@ -69,7 +72,18 @@ class PromotionService:
             )
         self._requests.check_usable(strategy, checked)
         self._requests.check_named(checked)
-        return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
+        if rival:
+            self._check_rival(rival, strategy, chosen)
+        own_index = chosen.name if index else None
+        return self._corpus.promotions.add(key, strategy, checked, own_index, note.strip(), rival)
+
+    def _check_rival(self, rival: str, strategy: str, index: Index) -> None:
+        name, named = split_strategy(rival, None)
+        other = self._corpus.index(named)
+        check_index(strategy_named(name), other)
+        self._requests.check_usable(name)
+        if (name, other.name) == (strategy, index.name):
+            raise InvalidInput(f"The rival is {strategy!r} itself; name another strategy.")
 
     def propose(
         self,
@@ -80,6 +94,7 @@ class PromotionService:
         scope: Scope | None = None,
         parameters: Mapping[str, object] | None = None,
         index: str | None = None,
+        rival: str = "",
     ) -> Proposal:
         """Store a promotion for a person to accept or reject; nothing changes until then.
 
@@ -90,9 +105,10 @@ class PromotionService:
             scope: All documents (None), a project or one source.
             parameters: Parameters of the strategy, by name.
             index: Index to search; the default index if None.
+            rival: Strategy to interleave with, as in ``promote``.
 
         Raises:
-            InvalidInput: The strategy, a parameter or the reason is invalid.
+            InvalidInput: The strategy, a parameter, the reason or the rival is invalid.
             NotFound: No such index. ScopeError: No such project or source, or another scope.
         """
         strategy, index = split_strategy(strategy, index)
@@ -106,9 +122,12 @@ class PromotionService:
         values: dict[str, object] = {"project_id": None, "source_id": None, "strategy": strategy}
         values |= {
             "index": chosen.name if index else None,
+            "rival": rival,
             "reason": reason.strip(),
             "proposed_by": proposed_by.strip(),
         }
+        if rival:
+            self._check_rival(rival, strategy, chosen)
         if key:
             values[f"{kind}_id"] = key
         return self._corpus.proposals.list(self._corpus.proposals.add(values, checked))[0]
@@ -122,8 +141,9 @@ class PromotionService:
         one = self._open_proposal(proposal_id)
         by = f" (proposed by {one.proposed_by})" if one.proposed_by else ""
         promoted = self.promote(
-            one.strategy, scope=one.scope, parameters=one.parameters, index=one.index, note=f"{one.reason}{by}"
-        )
+            one.strategy, scope=one.scope, parameters=one.parameters, index=one.index, note=f"{one.reason}{by}",
+            rival=one.rival,
+        )  # fmt: skip
         self._corpus.proposals.decide(one.id, accepted=True)
         return promoted
 

@@ -5,29 +5,43 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, ScopeError, StatementRejected
-from workbench.retrieval.hits import agreement
+from workbench.retrieval.hits import agreement, draft_teams
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
+from workbench.retrieval.parameters import DEFAULT_RANKER, LLM_NAME, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import note_undated, resolve
 from workbench.retrieval.strategies import (
     STRATEGIES,
+    asks_llm,
     check_index,
     check_parameters,
     describe_unregistered,
     split_strategy,
     strategy_named,
 )
-from workbench.services.checks import check_limit, check_query, check_similarity
+from workbench.services.checks import check_history, check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.ranking import filter_documents
-from workbench.types import EVERYWHERE_KEY, Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value
+from workbench.types import (
+    EVERYWHERE_KEY,
+    VECTOR,
+    Comparison,
+    Copy,
+    Index,
+    Interleaving,
+    Passage,
+    Promotion,
+    ResolvedScope,
+    Scope,
+    SearchResult,
+    Value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +51,7 @@ if TYPE_CHECKING:
 
     from workbench.models.encoder import Encoder
     from workbench.retrieval.query import Encoding, Request
-    from workbench.types import ParameterValue, Ranker
+    from workbench.types import Parameter, ParameterValue, Ranker
 
 # Documents missing from an index
 
@@ -87,11 +101,13 @@ class Requests:
         from workbench.retrieval.query import Request
         from workbench.retrieval.spelling import correct_words
 
+        (ask, *_), _ = self.name_strategies(ask)
         scope = self.resolve(ask.scope)
-        name, index, parameters = self._resolve_promotion(ask, scope)
+        name, index = split_strategy(ask.strategy or ask.built_in, ask.index)
         strategy = strategy_named(name)
-        checked = check_parameters(name, parameters)
-        remembered = remembered and not (strategy.needs_llm or strategy.own)
+        checked = check_parameters(name, ask.parameters)
+        needs_llm = asks_llm(name, checked, has_turns=bool(ask.history))
+        remembered = remembered and not (needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         if chosen.is_attached:  # another process may have synced it
             remembered, chosen = False, self._corpus.index(index)
@@ -105,12 +121,15 @@ class Requests:
             parameters=checked,
             remembered=remembered,
             min_similarity=ask.min_similarity,
-            llm=self._corpus.llm if strategy.needs_llm else None,
-            cross_encoder=self._corpus.cross_encoder(_reranker(checked)) if strategy.needs_reranker else None,
+            llm=self._corpus.find_llm(_read_name(checked, LLM_NAME)) if needs_llm else None,
+            cross_encoder=self._corpus.cross_encoder(_read_name(checked, RERANKER))
+            if strategy.needs_reranker
+            else None,
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
             fold_copies=ask.fold_copies,
+            history=check_history(ask.history),
             correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
         )
 
@@ -154,8 +173,8 @@ class Requests:
     def check_usable(self, strategy: str, parameters: Mapping[str, ParameterValue] = MappingProxyType({})) -> None:
         """Raise ConfigurationError if a strategy lacks settings."""
         row = strategy_named(strategy)
-        lacks = (row.needs_llm and self._corpus.llm is None) or (
-            row.needs_reranker and self._corpus.cross_encoder(_reranker(parameters)) is None
+        lacks = (row.needs_llm and self._corpus.find_llm(_read_name(parameters, LLM_NAME)) is None) or (
+            row.needs_reranker and self._corpus.cross_encoder(_read_name(parameters, RERANKER)) is None
         )
         if lacks:
             raise ConfigurationError(f"The strategy {strategy!r} is not configured. {row.needs}")
@@ -174,16 +193,27 @@ class Requests:
                 missing[name] = str(error)
         return missing
 
-    def _resolve_promotion(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
-        """Return strategy, index and parameters: the given ones, else those promoted for the scope."""
+    def name_strategies(self, ask: Ask) -> tuple[list[Ask], Promotion | None]:
+        """Return how to search with the given strategy, else with the promoted one, and that promotion.
+
+        The rival of the promotion follows if the search interleaves and sets no parameters.
+        """
         if ask.strategy is not None:
-            return (*split_strategy(ask.strategy, ask.index), ask.parameters)
+            return [ask], None
+        scope = self.resolve(ask.scope)
         promoted = self._corpus.promotions.find_active(list_promotion_keys(scope))
         if promoted is None:
-            return ask.built_in, ask.index, ask.parameters
-        if promoted.strategy not in STRATEGIES:
-            raise ConfigurationError(describe_unregistered(promoted.strategy))
-        return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
+            return [replace(ask, strategy=ask.built_in, scope=scope)], None
+        for name in filter(None, (promoted.strategy, promoted.rival.partition("@")[0])):
+            if name not in STRATEGIES:
+                raise ConfigurationError(describe_unregistered(name))
+        parameters = {**promoted.parameters, **ask.parameters}
+        index = ask.index or promoted.index
+        asks = [replace(ask, strategy=promoted.strategy, scope=scope, index=index, parameters=parameters)]
+        if promoted.rival and ask.interleaves and not ask.parameters:
+            rival, own_index = split_strategy(promoted.rival, None)
+            asks.append(replace(ask, strategy=rival, scope=scope, index=ask.index or own_index))
+        return asks, promoted
 
     def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
         """Return the ranker in a strategy's parameters; None for a strategy without one."""
@@ -204,9 +234,9 @@ class Requests:
             return UnavailableEncoder(index.embedding_model, str(error))
 
 
-def _reranker(parameters: Mapping[str, ParameterValue]) -> str:
-    """Return the reranker named in a strategy's parameters; "" for the configured one."""
-    return str(dict(parameters).get(RERANKER.name, ""))
+def _read_name(parameters: Mapping[str, ParameterValue], model: Parameter) -> str:
+    """Return the reranker or LLM named in a strategy's parameters; "" for the configured one."""
+    return str(dict(parameters).get(model.name, ""))
 
 
 def list_promotion_keys(scope: ResolvedScope) -> list[str]:
@@ -239,7 +269,16 @@ class SearchService:
         check_query(query)
         check_limit(ask.limit)
         check_similarity(ask.min_similarity)
-        return self._result(query, ask, encodings)
+        if not ask.interleaves:
+            return self._result(query, ask, encodings)
+        asks, promotion = self.name_strategies(ask)
+        results = [self._result(query, one, encodings) for one in asks]
+        return interleave(results, promotion, ask.limit) if promotion and len(results) > 1 else results[0]
+
+    @retry_read
+    def name_strategies(self, ask: Ask) -> tuple[list[Ask], Promotion | None]:
+        """Return how to search, by ``Requests.name_strategies``."""
+        return self._requests.name_strategies(ask)
 
     def compare(
         self,
@@ -281,7 +320,7 @@ class SearchService:
         from workbench.retrieval.pipeline import build_engine
 
         request = self._requests.make(ask)
-        request.llm = self._corpus.llm
+        request.llm = request.llm or self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
         engine.served = partial(retry_on_primary, self._corpus)
         return engine
@@ -323,6 +362,58 @@ class SearchService:
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
+
+
+# Two strategies in one list
+
+Ranked = TypeVar("Ranked", "Passage", "DocumentHit")
+
+
+def draft(
+    rankings: Sequence[Mapping[str, Ranked]], promotion: Promotion, query: str, limit: int
+) -> tuple[list[Ranked], Interleaving]:
+    """Return the results of a promoted strategy and of its rival in one list, by team draft.
+
+    The result at rank n has the score of the promoted strategy's n-th one. The same words get the same list for a day,
+    so that its pages fit together.
+    """
+    own, rival = rankings
+    seed = f"{promotion.key} {datetime.now(UTC):%Y-%m-%d} {' '.join(query.split()).casefold()}"
+    drafted = list(draft_teams(list(own), list(rival), seed).items())[:limit]
+    scores = [result.score for result in (own or rival).values()]
+    names, teams = (promotion.label, promotion.rival), dict[str, str]()
+    results: list[Ranked] = []
+    for place, (key, team) in enumerate(drafted):
+        result = replace(rankings[team][key], score=scores[min(place, len(scores) - 1)])
+        teams.setdefault(result.document_id, names[team])
+        results.append(result)
+    return results, Interleaving(promotion.key, names, teams)
+
+
+def interleave(found: Sequence[SearchResult], promotion: Promotion, limit: int) -> SearchResult:
+    """Return two searches as one; of the legs only the cosine is kept, so that nothing shows who found a passage."""
+    first, second = found
+    rankings = [{passage.passage_id: passage for passage in result} for result in found]
+    drafted, interleaving = draft(rankings, promotion, first.query, limit)
+    passages = [
+        replace(
+            one,
+            rank=rank,
+            attribution={name: leg for name, leg in one.attribution.items() if name == VECTOR},
+            match_type="hybrid",
+        )
+        for rank, one in enumerate(drafted, start=1)
+    ]
+    steps = dict.fromkeys([*first.timings_ms, *second.timings_ms])
+    return replace(
+        first,
+        results=tuple(passages),
+        under_filled=len(passages) < limit,
+        evidence=first.evidence if first.evidence.close else second.evidence,
+        degraded=tuple(dict.fromkeys([*first.degraded, *second.degraded])),
+        timings_ms={step: first.timings_ms.get(step, 0.0) + second.timings_ms.get(step, 0.0) for step in steps},
+        interleaving=interleaving,
+    )
 
 
 # Search by document
@@ -371,8 +462,22 @@ class DocumentSearch:
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:
         """Return the best documents, up to the limit; raises what a search raises."""
+        check_limit(ask.limit, MAX_DOCUMENTS)
+        if not ask.interleaves:
+            return self._rank_documents(query, ask)
+        asks, promotion = self._search.name_strategies(ask)
+        found = [self._rank_documents(query, one) for one in asks]
+        if promotion is None or len(found) == 1:
+            return found[0]
+        rankings = [{hit.document_id: hit for hit in result.documents} for result in found]
+        drafted, interleaving = draft(rankings, promotion, query, ask.limit)
+        searched = interleave([result.searched for result in found], promotion, ask.limit)
+        searched = replace(searched, interleaving=interleaving)
+        return DocumentResult(tuple(drafted), len(drafted) < ask.limit, searched)
+
+    def _rank_documents(self, query: str, ask: Ask) -> DocumentResult:
+        """Return the best documents of one strategy."""
         limit = ask.limit
-        check_limit(limit, MAX_DOCUMENTS)
         scope = self._requests.resolve(ask.scope)
         rounds: list[SearchResult] = []
         matches: dict[str, list[Passage]] = {}

@@ -15,13 +15,19 @@ class Promotions(Table):
     """The table ``promotions``; a scope's key is "everywhere", "project:ID", "folder:ID" or "source:ID"."""
 
     def add(
-        self, scope_key: str, strategy: str, parameters: Mapping[str, ParameterValue], index: str | None, note: str
+        self,
+        scope_key: str,
+        strategy: str,
+        parameters: Mapping[str, ParameterValue],
+        index: str | None,
+        note: str,
+        rival: str = "",
     ) -> Promotion:
         """Store a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
         values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
         values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters))}
-        values |= {"index": index, "note": clean_parameters(note)}
+        values |= {"index": index, "note": clean_parameters(note), "rival": rival}
         if key:
             values[f"{kind}_id"] = key
         with self._database.transaction() as connection:
@@ -66,7 +72,7 @@ class Proposals(Table):
 
 def _promotion(row: Row) -> Promotion:
     title = row.get("scope_title", "")
-    names = ("version", "strategy", "parameters", "note", "promoted_at", "undone_at")
+    names = ("version", "strategy", "parameters", "rival", "note", "promoted_at", "undone_at")
     return Promotion(
         scope=row["scope_key"],
         index=row["index_name"],

@@ -564,6 +564,7 @@ CREATE TABLE promotions (
     strategy text NOT NULL,
     parameters jsonb NOT NULL DEFAULT '{}',
     index_name text REFERENCES indexes ON DELETE SET NULL,  -- NULL: the default index
+    rival text NOT NULL DEFAULT '',  -- STRATEGY or STRATEGY@INDEX whose results are interleaved for agents
     note text NOT NULL DEFAULT '',
     promoted_at timestamptz NOT NULL DEFAULT now(),
     undone_at timestamptz,
@@ -578,6 +579,7 @@ CREATE TABLE proposals (  -- promotions that an agent proposes and a person acce
     strategy text NOT NULL,
     parameters jsonb NOT NULL DEFAULT '{}',
     index_name text REFERENCES indexes ON DELETE CASCADE,  -- NULL: the default index
+    rival text NOT NULL DEFAULT '',  -- as in promotions
     reason text NOT NULL,
     proposed_by text NOT NULL DEFAULT '',
     proposed_at timestamptz NOT NULL DEFAULT now(),
@@ -934,7 +936,11 @@ CREATE TABLE tool_calls (
     results integer,  -- NULL if a tool does not count
     zero_result boolean GENERATED ALWAYS AS (results IS NOT NULL AND results = 0) STORED,
     error text,
-    client text  -- the name in its configuration, otherwise its own; NULL over plain HTTP
+    client text,  -- the name in its configuration, otherwise its own; NULL over plain HTTP
+    session text,  -- of its connection; NULL if the transport has none
+    documents text[] NOT NULL DEFAULT '{}',  -- ids: found by a search, best first, or opened, or cited
+    promotion text,  -- "SCOPE VERSION" of the promotion that interleaved two strategies
+    teams text[] NOT NULL DEFAULT '{}'  -- of an interleaved search: the strategy that contributed each document
 );
 CREATE INDEX tool_calls_by_time ON tool_calls (called_at DESC);
 CREATE INDEX tool_calls_by_client ON tool_calls (client, called_at) WHERE client IS NOT NULL;

@@ -17,7 +17,11 @@ MAX_HISTORY_KEPT = 1_000  # comparisons that are not saved; older ones are delet
 
 @dataclass(frozen=True, slots=True)
 class ToolCall(Value):
-    """One call; ``argument_sizes`` counts characters of JSON; ``results`` is None if the tool does not count them."""
+    """One call; ``argument_sizes`` counts characters of JSON; ``results`` is None if the tool does not count them.
+
+    ``documents`` are the ids of those that a search found, best first, or that were opened or cited. ``promotion`` and
+    ``teams``, the strategy of each document, belong to an interleaved search.
+    """
 
     tool: str
     called_at: datetime
@@ -29,6 +33,10 @@ class ToolCall(Value):
     results: int | None = None
     error: str | None = None
     client: str | None = None
+    session: str | None = None
+    documents: Sequence[str] = ()
+    promotion: str | None = None
+    teams: Sequence[str] = ()
     id: int = 0
     zero_result: bool = False
 
@@ -48,7 +56,8 @@ class ToolCalls(Table):
         with self._database.transaction() as connection:
             for call in calls:
                 plain = ("called_at", "tool", "query", "duration_ms", "answer_chars", "results", "error", "client")
-                values = {name: getattr(call, name) for name in plain}
+                values = {name: getattr(call, name) for name in (*plain, "session", "promotion")}
+                values |= {"documents": list(call.documents), "teams": list(call.teams)}
                 sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean_parameters(dict(call.scope)))
                 statement_values = clean_parameters(values) | {"argument_sizes": sizes, "scope": scope}
                 connection.execute(statement("tool_call_insert"), statement_values)

@@ -76,8 +76,8 @@ def show_calls(wb: Workbench) -> None:
         opens=True,
     )
     st.caption(
-        "Open a search to run its question on Compare. The log stores questions, scopes, sizes and times, but no "
-        "document texts or tokens."
+        "Open a search to run its question on Compare. The log stores questions, scopes, sizes, times and ids of "
+        "documents, but no document texts or tokens."
     )
     opened = next((call for call in calls if str(call.id) == chosen.opened), None)
     if opened is not None and opened.query:
@@ -123,6 +123,12 @@ def show_live_strategies(wb: Workbench) -> None:
     listed, rest = rows[: MAX_SCOPES_LISTED + 1], rows[MAX_SCOPES_LISTED + 1 :]
     more = f"<details><summary>{count_text(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
     st.html(f'<div class="wb-servings">{"".join(listed)}{more}</div>')
+    if any(promotion.rival for promotion in wb.promotions.current()):
+        from evals.test_sets.traffic import measure_interleavings
+
+        for result in measure_interleavings(wb):
+            if result.promotion.serves:
+                st.caption(escape_markdown(result.describe()))
     for proposal in wb.promotions.proposals():
         _show_proposal(wb, proposal)
 
@@ -133,6 +139,7 @@ def _show_proposal(wb: Workbench, proposal: Proposal) -> None:
     index = f" on index {proposal.index}" if proposal.index else ""
     place = proposal.scope_title or "everywhere"
     settings = "".join(f", {name} {value}" for name, value in proposal.parameters.items())
+    settings += f", interleaved with {proposal.rival}" if proposal.rival else ""
     with st.container(key=f"proposal_{proposal.id}", horizontal=True, vertical_alignment="center", gap="small"):
         text = f"{by} proposes {strategy_title(proposal.strategy)}{index}{settings} for {place}: {proposal.reason}"
         st.markdown(escape_markdown(text))

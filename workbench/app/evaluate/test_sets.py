@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import streamlit as st
 
 from evals.background import enqueue_import
-from evals.evaluation import POOL_DEPTH, PoolItem, TestSetInfo, TestSets, TestSetStore
+from evals.evaluation import (
+    POOL_DEPTH,
+    SECONDS_PER_PAIR,
+    ImportReport,
+    PoolItem,
+    TestSetInfo,
+    TestSets,
+    TestSetStore,
+)
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
 from evals.test_set import GRADE_VALUES, SCALES, Judgment, Question, TestSet
-from evals.test_sets.exchange import ImportReport, add_agent_queries, to_csv
+from evals.test_sets.exchange import to_csv
 from evals.test_sets.folders import SAMPLE_NAME
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
@@ -30,6 +38,7 @@ from workbench.app.widgets.looks import (
     strip_markdown,
 )
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
+from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
@@ -97,7 +106,7 @@ def show_add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None
         _add_typed(store, info)
         _add_csv(wb, info)
     with right:
-        _add_agent_queries(wb, store, info)
+        _add_agent_queries(wb, info)
         _add_generated(wb, store, info)
     report = st.session_state.pop("add_problems", None)
     for problem in report or ():
@@ -118,7 +127,7 @@ def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
 def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption(
-        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id. "
+        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns. "
         "A judged pool can be added too."
     )
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
@@ -136,13 +145,59 @@ def _decode_csv(content: bytes) -> str:
         raise InvalidInput("The CSV is not UTF-8. Save it as UTF-8 and try again.") from None
 
 
-def _add_agent_queries(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _add_agent_queries(wb: Workbench, info: TestSetInfo) -> None:
     st.subheader("Questions from agents", anchor=False)
     if not info.scope.is_everything:
         st.caption(f"Only queries that agents made in this scope: {escape_markdown(info.over)}.")
+    st.caption(
+        "What agents opened or cited becomes weak judgments, which count until a person has judged the document."
+    )
     zero = st.toggle("Only queries without results", key="add_zero")
+    chains = st.toggle("One question for each chain of searches", key="add_chains")
     if st.button("Add agent queries", key="add_agents"):
-        _report_added(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
+        _report_added(lambda: TestSets(wb).add_agent_queries(info.id, zero_only=zero, as_chains=chains))
+
+
+CHAIN_COLUMNS = (
+    Column("question", "First query"),
+    Column("client", "Client"),
+    Column("hops", "Searches", "number"),
+    Column("outcome", "Outcome"),
+    Column("missed", "Never found"),
+    Column("at", "Start", "shown"),
+)
+
+
+def show_chains(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show agents' chains of searches in the scope of a test set, each judged as one case; an opened one by search."""
+    with report_errors():
+        verdicts = TestSets(wb).chains(info.id)[:MAX_ROWS]
+        name = JudgedDocuments(wb, test_set).name
+        rows = [
+            {
+                "id": str(place),
+                "name": one.chain.question,
+                "cells": {
+                    "question": one.chain.question,
+                    "client": one.chain.client,
+                    "hops": one.hops,
+                    "outcome": one.describe(),
+                    "missed": ", ".join(map(name, one.missed)),
+                    "at": make_time_cell(one.chain.searches[0].at),
+                },
+            }
+            for place, one in enumerate(verdicts)
+        ]
+        empty = "Agents have not searched in this scope."
+        chosen = show_table("chains", CHAIN_COLUMNS, rows, label="Chains", noun="chains", empty=empty, opens=True)
+        if chosen.opened and int(chosen.opened) < len(verdicts):
+            opened = verdicts[int(chosen.opened)]
+            for hop, (search, recall) in enumerate(zip(opened.chain.searches, opened.recall, strict=True), start=1):
+                used = [f"opened {name(key)}" for key in search.opened] + [f"cited {name(key)}" for key in search.cited]
+                text = (
+                    f"{search.query}: {count_text(len(search.found), 'document')}; {', '.join(used) or 'none opened'}"
+                )
+                st.markdown(f"{hop}. {escape_markdown(text)} · {recall:.0%} found so far")
 
 
 def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
@@ -193,10 +248,12 @@ SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by column
 def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
     """Show the questions in an editor; rows can be changed, added and removed."""
     relevant_counts = {key: sum(grade > 0 for grade in grades.values()) for key, grades in test_set.qrels.items()}
+    turns = ["Earlier turns"] if any(q.turns for q in test_set.questions) else []
     rows = [
         {
             "id": q.id,
             "Question": q.text,
+            **dict.fromkeys(turns, " · ".join(q.turns)),
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
             "Origin": ORIGIN_TITLES.get(q.origin, q.origin),
@@ -204,13 +261,13 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
         for q in test_set.questions[:MAX_ROWS]
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
+        _make_frame(rows, ("id", "Question", *turns, "Reference answer", "Origin"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Reference answer", "Relevant", "Origin"),
-        disabled=("Relevant", "Origin"),
+        column_order=("Question", *turns, "Reference answer", "Relevant", "Origin"),
+        disabled=(*turns, "Relevant", "Origin"),
         column_config={
             "Question": st.column_config.TextColumn(required=True, width="large"),
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
@@ -262,17 +319,18 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
             "Document": documents.name(j.document),
             "Grade": _grade_name(j.grade),
             "Part": (j.quote or f"characters {j.start} to {j.end}") if j.is_span else "whole document",
+            "By": "agents (weak)" if j.place in test_set.by_agents else "",
         }
         for place, j in enumerate(listed)
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
+        _make_frame(rows, ("Question", "Document", "Grade", "Part", "By"), ("place",)),
         key=f"judgments_{info.id}_{info.version}",
         num_rows="delete",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Document", "Grade", "Part"),
-        disabled=("Question", "Document", "Part"),
+        column_order=("Question", "Document", "Grade", "Part", "By"),
+        disabled=("Question", "Document", "Part", "By"),
         column_config={
             "Grade": st.column_config.SelectboxColumn(options=list(GRADE_NAMES.values()), required=True, width="small"),
             "Question": st.column_config.TextColumn(width="large"),
@@ -336,7 +394,6 @@ class PoolQueue:
 
     waiting: list[PoolItem]
     csv: str  # for other raters
-    summary: str
     rater: str = ""
     judged: list[PoolItem] = field(default_factory=list)
 
@@ -349,8 +406,11 @@ def show_pool(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
         _show_pool_form(wb, info, key)
         return
     done, total = len(queue.judged), len(queue.judged) + len(queue.waiting)
-    st.progress(done / total if total else 1.0, text=f"{done:,} of {total:,} judged")
-    st.caption(queue.summary)
+    minutes = round(len(queue.waiting) * SECONDS_PER_PAIR / 60)
+    st.progress(
+        done / total if total else 1.0,
+        text=f"{done:,} of {total:,} judged" + (f", about {minutes:,} min left" if minutes else ""),
+    )
     if queue.waiting:
         _show_pool_item(wb, info, test_set, queue)
     else:
@@ -387,7 +447,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
                 info, strategies, depth=depth, minutes=minutes,
                 on_progress=lambda done: bar.progress(done.done_share, text=f"Searching: {done.message}") and None,
             )  # fmt: skip
-            st.session_state[key] = PoolQueue(list(pool.items), text, pool.describe(), rater.strip())
+            st.session_state[key] = PoolQueue(list(pool.items), text, rater.strip())
             st.rerun()
 
 
@@ -395,20 +455,24 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
     item = queue.waiting[0]
     document = JudgedDocuments(wb, test_set).get(item.document)
     text = (document.text or "")[item.start : item.start + MAX_POOL_CHARS] if document else "This document was deleted."
-    with st.container(border=True, key="pool_item"):
+    with st.container(border=True, key="pool_item", width=820):
         st.subheader(escape_markdown(item.question, 300), anchor=False)
-        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
-        st.text(strip_markdown(text))
         with st.container(horizontal=True):
-            for number, grade in enumerate(reversed(SCALES[info.grades]), start=1):
+            for number, (grade, meaning) in enumerate(reversed(SCALES[info.grades].items()), start=1):
                 label = "Not relevant" if grade == "not" else grade.capitalize()
                 st.button(
-                    label, key=f"pool_{grade}", shortcut=str(number), on_click=_judge_pool_item,
-                    args=(wb, info.id, queue, grade),
+                    label, key=f"pool_{grade}", shortcut=str(number), help=meaning.capitalize(),
+                    on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
-            st.button(
-                "Skip", key="pool_skip", type="tertiary", on_click=lambda: queue.waiting.append(queue.waiting.pop(0))
-            )
+            st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
+        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
+        st.text(strip_markdown(text))
+        if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
+            open_document(document.id, item.start, item.start + len(text))
+
+
+def _skip_pool_item(queue: PoolQueue) -> None:
+    queue.waiting.append(queue.waiting.pop(0))
 
 
 def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: str | None) -> None:
@@ -566,6 +630,7 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
         "Questions": lambda: edit_questions(store, info, test_set),
         "Judgments": lambda: edit_judgments(wb, store, info, test_set),
         "Judge a pool": lambda: show_pool(wb, info, test_set),
+        "Agents' searches": lambda: show_chains(wb, info, test_set),
         "Add": lambda: show_add_view(wb, store, info),
         "Export and versions": lambda: _show_export(wb, store, info),
     }

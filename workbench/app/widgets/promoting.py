@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state.shared import load_indexes
-from workbench.app.widgets.looks import escape_markdown, render_mark, strategy_title
+from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.errors import ScopeError
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters, split_strategy
@@ -142,8 +142,13 @@ def open_promotion(
     if chosen.note:
         st.warning(escape_markdown(chosen.note))
     st.caption("Searches in the app, MCP and Python use it if they name no strategy; you can undo this on Compare.")
+    others = {"": "None"} | {n: row.title for n, row in STRATEGIES.items() if n != candidate.strategy and not row.needs}
+    rival = st.selectbox(
+        "Interleave with", list(others), format_func=make_label_function(others), key="promote_rival",
+        help="Agents get the results of both in one list. Connect shows whose documents they open.",
+    )  # fmt: skip
     if st.button("Promote", type="primary", key="confirm_promote"):
-        run_change(lambda: _promote(wb, candidate, chosen.scope))
+        run_change(lambda: _promote(wb, candidate, chosen.scope, rival))
 
 
 def list_places(wb: Workbench, scope: Scope) -> list[PromotionPlace]:
@@ -194,10 +199,11 @@ def find_promotion_key(wb: Workbench, scope: Scope) -> str | None:
         return None
 
 
-def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
+def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope, rival: str) -> str:
     promotion = wb.promotions.promote(
-        candidate.strategy, scope=scope, parameters=candidate.parameters, index=candidate.index, note=candidate.note
-    )
+        candidate.strategy, scope=scope, parameters=candidate.parameters, index=candidate.index, note=candidate.note,
+        rival=rival,
+    )  # fmt: skip
     return f"{strategy_title(promotion.strategy)} is live (version {promotion.version}) in the app, MCP and Python."
 
 
@@ -231,6 +237,7 @@ def render_promotion(promotion: Promotion) -> str:
         f"since {since}",
         f"version {promotion.version}",
         *([f"index {escape(promotion.index)}"] if promotion.index else []),
+        *([f"interleaved with <b>{escape(promotion.rival)}</b> for agents"] if promotion.rival else []),
         *(
             escape(f"{key} {value}")
             for key, value in promotion.parameters.items()

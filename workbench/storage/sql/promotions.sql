@@ -2,10 +2,10 @@
 SELECT pg_advisory_xact_lock(hashtext('workbench promotions'))
 
 -- promotion_insert: a new version for a scope
-INSERT INTO promotions (project_id, folder_id, source_id, version, strategy, parameters, index_name, note)
+INSERT INTO promotions (project_id, folder_id, source_id, version, strategy, parameters, index_name, rival, note)
 VALUES (%(project_id)s, %(folder_id)s, %(source_id)s,
     (SELECT coalesce(max(version), 0) + 1 FROM promotions WHERE scope_key = %(scope_key)s),
-    %(strategy)s, %(parameters)s, %(index)s, %(note)s)
+    %(strategy)s, %(parameters)s, %(index)s, %(rival)s, %(note)s)
 
 -- promotion_list: promotions, the newest of each scope first; NULL keys means every scope
 SELECT p.*, p.undone_at IS NULL AND p.version = (
@@ -54,11 +54,12 @@ UPDATE promotions SET undone_at = now() WHERE undone_at IS NULL AND parameters -
 UPDATE eval_runs SET key = key || ' ' || id WHERE parameters ->> 'ranker' = %(name)s AND position(' ' in key) = 0
 
 -- proposal_insert: a proposal without a decision
-INSERT INTO proposals (project_id, source_id, strategy, parameters, index_name, reason, proposed_by)
-VALUES (%(project_id)s, %(source_id)s, %(strategy)s, %(parameters)s, %(index)s, %(reason)s, %(proposed_by)s) RETURNING id
+INSERT INTO proposals (project_id, source_id, strategy, parameters, index_name, rival, reason, proposed_by)
+VALUES (%(project_id)s, %(source_id)s, %(strategy)s, %(parameters)s, %(index)s, %(rival)s, %(reason)s, %(proposed_by)s)
+RETURNING id
 
 -- proposal_list: the open proposals, oldest first; NULL means all
-SELECT p.id, p.strategy, p.parameters, p.index_name AS index, p.reason, p.proposed_by, p.proposed_at, p.project_id, p.source_id,
+SELECT p.id, p.strategy, p.parameters, p.index_name AS index, p.rival, p.reason, p.proposed_by, p.proposed_at, p.project_id, p.source_id,
     coalesce(j.title, s.title, '') AS scope_title
 FROM proposals p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN sources s ON s.id = p.source_id
 WHERE p.decided_at IS NULL AND (%(id)s::bigint IS NULL OR p.id = %(id)s) ORDER BY p.id

@@ -1,6 +1,8 @@
 -- tool_call_insert: a call of an agent and its outcome
-INSERT INTO tool_calls (called_at, tool, query, argument_sizes, scope, duration_ms, answer_chars, results, error, client)
-VALUES (%(called_at)s, %(tool)s, %(query)s, %(argument_sizes)s, %(scope)s, %(duration_ms)s, %(answer_chars)s, %(results)s, %(error)s, %(client)s)
+INSERT INTO tool_calls (called_at, tool, query, argument_sizes, scope, duration_ms, answer_chars, results, error, client, session,
+    documents, promotion, teams)
+VALUES (%(called_at)s, %(tool)s, %(query)s, %(argument_sizes)s, %(scope)s, %(duration_ms)s, %(answer_chars)s, %(results)s, %(error)s,
+    %(client)s, %(session)s, %(documents)s, %(promotion)s, %(teams)s)
 
 -- tool_call_list: the last calls, newest first; NULL parameters are ignored
 SELECT * FROM tool_calls

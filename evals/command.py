@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.measures.metrics import OFFERED_METRICS
+from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
-    from evals.measures.metrics import JudgeAgreement
     from evals.test_set import TestSet
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
@@ -67,7 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers",
         action="store_true",
-        help="also answer the questions that have a reference answer, and report how many answers contain it",
+        help="also answer the questions, and report what the answers contain and cite, and whether better "
+        "retrieval reached them",
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="run what calls an LLM N times, and report the spread"
     )
     for name, unit in (("seconds", float), ("calls", int), ("tokens", int)):
         text = f"limit of {name} for --ragas llm in total, divided among the strategies (WORKBENCH_JUDGE_*)"
@@ -140,7 +143,6 @@ def evaluate(
     from evals.evaluation import check_difference, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
-    from evals.measures.metrics import DEFAULT_METRICS
     from workbench.retrieval.options import parameters_by_strategy
 
     metrics = _parse_names(arguments.metrics)
@@ -156,8 +158,8 @@ def evaluate(
         say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
-        parameters=parameters, index=arguments.index, budget=arguments.budget, questions=len(whole.answerable),
-        on_progress=on_progress, should_stop=should_stop,
+        parameters=parameters, index=arguments.index, budget=arguments.budget, repeats=arguments.repeats,
+        questions=len(whole.answerable), on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     run, agreed = result.run, None
     if arguments.ragas != "none":
@@ -174,7 +176,7 @@ def evaluate(
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
             say(sentence)
-    _measure_answers(wb, run.without_files, arguments, payload, say, on_progress, should_stop)
+    _measure_answers(wb, result, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
@@ -183,7 +185,7 @@ def evaluate(
 
 def _measure_answers(
     wb: Workbench,
-    run: EvalRun,
+    result: Evaluation,
     arguments: argparse.Namespace,
     payload: RunJson,
     say: Callable[[str], None],
@@ -191,16 +193,16 @@ def _measure_answers(
     should_stop: ShouldStop | None,
 ) -> None:
     """Add the requested measures of answers to the JSON, and report them."""
+    from evals.evaluation import measure_refusals
     from evals.experiments import report
-    from evals.experiments.answers import measure_answers, measure_refusals
 
     if arguments.answers:
-        payload["answers"] = {
-            name: measure_answers(wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop)
-            for name in run.strategies
-        }
-        say(report.render_text(report.make_answer_table(payload["answers"])))
+        scores, lifts = result.answers(repeats=arguments.repeats, on_progress=on_progress, should_stop=should_stop)
+        payload["answers"], payload["lift"] = scores, lifts
+        for text in (report.render_text(report.make_answer_table(scores)), *(lift.describe() for lift in lifts)):
+            say(text)
     if arguments.refusals:
+        run = result.run.without_files
         payload["refusals"] = {
             name: measure_refusals(wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop)
             for name in run.strategies
@@ -266,10 +268,9 @@ def _load_test_set(
     wb: Workbench, arguments: argparse.Namespace, scope: Scope | None, say: Callable[[str], None]
 ) -> TestSet:
     """Return the test set, with the judgments of a judged pool if there is one."""
-    from evals.evaluation import add_judgments
-    from evals.test_sets.store import load_named_test_set
+    from evals.evaluation import TestSets, add_judgments
 
-    test_set = load_named_test_set(wb, arguments.test_set, scope)
+    test_set = TestSets(wb).read(arguments.test_set, scope)
     if arguments.judgments:
         try:
             text = Path(arguments.judgments).read_text(encoding="utf-8-sig")

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from evals.experiments import report
 from evals.experiments.catalogue import Cell, Experiment, Experiments
 from evals.experiments.leaderboard import describe_weaknesses
-from evals.experiments.runs import EvalRun, StrategyRun, hash_json
+from evals.experiments.runs import EvalRun, StrategyRun, hash_json, list_variants
 from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
 from evals.measures.significance import (
@@ -99,7 +99,7 @@ class ExperimentDefinition:
 
     title: str
     test_set: str
-    runs: Mapping[str, Cell]  # by the strategy as the file names it, such as "rerank" or "rerank@precise"
+    runs: Mapping[str, Cell]  # as "rerank", "rerank@precise", or "rerank candidates=50" if it has several values
     metrics: tuple[str, ...]
     limit: int | None
     baseline: Path | None
@@ -315,7 +315,10 @@ def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configurati
     runs: dict[str, Cell] = {}
     for name in table.read_texts("strategies"):
         with table.blame("strategies"):
-            runs[name] = _make_cell(wb, name, index, parameters.pop(name, {}), base)
+            given = parameters.pop(name, {})
+            for values in list_variants(given):
+                varied = [f" {key}={value}" for key, value in values.items() if given[key] != value]
+                runs[name + "".join(varied)] = _make_cell(wb, name, index, values, base)
     if not runs:
         raise table.fail("strategies", "an experiment needs strategies, such as ['hybrid', 'rerank'].")
     if parameters:
@@ -345,9 +348,8 @@ def _make_cell(
         wb.corpus.index(chosen)
     is_new = strategy in base.strategies
     row = wb.strategies.define(strategy, base.strategies[strategy]) if is_new else strategy_named(strategy)
-    full = {
-        key: base.models.get(str(value), value) if key == "reranker" else value for key, value in parameters.items()
-    }
+    models = {one.name for one in row.parameters if one.kind == "text"}
+    full = {key: base.models.get(str(value), value) if key in models else value for key, value in parameters.items()}
     checked = read_parameters(f"The strategy {strategy!r}", row.parameters, full)
     return Cell(strategy, {key: checked[key] for key in parameters}, chosen)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from evals.experiments import report
-from evals.experiments.answers import Refusals, measure_refusals
+from evals.experiments.answers import AnswerScores, Refusals, measure_answers, measure_refusals
 from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import (
     check_comparable,
@@ -32,6 +32,7 @@ from evals.experiments.runs import (
     StrategyRun,
     add_run_files,
     ask_question,
+    list_variants,
     load_run_file,
     run_strategies,
     score_answers,
@@ -50,6 +51,7 @@ from evals.measures.metrics import (
 )
 from evals.measures.significance import (
     Difference,
+    Lift,
     Power,
     bootstrap_interval,
     check_difference,
@@ -62,6 +64,7 @@ from evals.measures.significance import (
     describe_power,
     explain_difference,
     find_winner_name,
+    measure_lift,
     measure_power,
 )
 from evals.test_set import Judgment, TestSet
@@ -119,6 +122,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "explain_difference",
     "find_changes",
     "locate_quote",
+    "list_variants",
     "make_cells",
     "make_leaderboard",
     "measure",
@@ -223,6 +227,40 @@ class Evaluation:
                 raise InvalidInput(f"The metric {chosen!r} was not measured; use one of {measured}.")
         values = {name: self.run.strategies[name].values[chosen] for name in (a, b)}
         return compare_pairs(chosen, [(a, values[a], b, values[b])])[0]
+
+    def answers(
+        self,
+        *,
+        repeats: int = 1,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> tuple[dict[str, AnswerScores], list[Lift]]:
+        """Answer the questions with every strategy, and return what the answers contain and cite.
+
+        Args:
+            repeats: Number of times that a configured LLM answers.
+            on_progress: Called with each ``Progress``, instead of a progress bar.
+            should_stop: Polled between questions; return True to stop.
+
+        Returns:
+            The answers by strategy, and whether better retrieval by the best strategy reached the answers: one
+            comparison with each of the others.
+        """
+        assert self.wb is not None
+        names = [name for name in self.strategies if name in self.run.without_files.strategies]
+        with progress_bar("Answers", on_progress) as show:
+            scores = {
+                name: measure_answers(
+                    self.wb, self.run.test_set, self.run.corpus, name, repeats=repeats, on_progress=show,
+                    should_stop=should_stop,
+                )
+                for name in names
+            }  # fmt: skip
+        found = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        measure = scores[names[0]].lead if names else ""
+        answered = {name: one.values[measure] for name, one in scores.items()}
+        pairs = [(names[0], name) for name in names[1:]]
+        return scores, [measure_lift(a, b, (self.metric, found), (measure, answered)) for a, b in pairs]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row per run, best first: its means, the 95% interval of the first, times, and the test."""
@@ -536,7 +574,7 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
     if minutes is not None and minutes <= 0:
         raise InvalidInput(f"Invalid budget of {minutes:g} minutes; use more than 0.")
     contested = _list_contested(test_set, rankings)
-    texts = {question.id: question.text for question in test_set.questions}
+    texts = {question.id: question.in_context for question in test_set.questions}
     weighed: list[tuple[float, bytes, PoolItem]] = []
     total = 0
     for question_id, text in texts.items():
@@ -995,6 +1033,7 @@ def measure(
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     index: str | None = None,
     budget: float | None = None,
+    repeats: int = 1,
     questions: int = 0,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
@@ -1009,8 +1048,8 @@ def measure(
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
         files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
-            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, on_progress=show,
-            should_stop=should_stop,
+            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, repeats=repeats,
+            on_progress=show, should_stop=should_stop,
         )  # fmt: skip
     run = add_run_files(run, files, checked)
     notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]

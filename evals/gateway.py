@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
+from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, Question, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
@@ -20,6 +20,7 @@ from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
 from workbench.storage.passages import fetch_documents_in_scope
+from workbench.storage.tool_calls import ToolCall as ToolCall
 from workbench.types import (
     CLUSTER,
     DATASET,
@@ -111,8 +112,8 @@ class QuestionFeatures:
     orders: dict[str, tuple[int, ...]]
 
 
-def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    """Search with the strategy ``learned`` and the options of ``ask``; None if nothing is found.
+def extract_features(wb: Workbench, question: Question, corpus: IndexedCorpus) -> QuestionFeatures | None:
+    """Search a test set's corpus with the strategy ``learned``; None if nothing is found.
 
     Raises what a search raises.
     """
@@ -120,8 +121,10 @@ def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures
     from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED_STEP
 
+    ask = Ask("learned", scope=corpus.scope, index=corpus.index.name, history=question.turns)
+
     def extract() -> QuestionFeatures | None:
-        query = restrict_to_named(wb.requests.make(replace(ask, strategy="learned")).question(question))
+        query = restrict_to_named(wb.requests.make(ask).question(question.text))
         passed = query.request.trace.passed = {}
         run_search(query)
         if query.sheet is None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.errors import InvalidInput
+from workbench.retrieval.llm_prompts import quote_turns
 from workbench.text import language_title
 from workbench.types import JsonObject, JsonValue, Scope, Value, as_object
 
@@ -52,9 +53,33 @@ class Question(Value):
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
+    def turns(self) -> tuple[str, ...]:
+        """The earlier turns of its conversation, oldest first: question, answer, question, ... (in its metadata)."""
+        turns = self.metadata.get("turns")
+        return tuple(str(turn) for turn in turns) if isinstance(turns, list) else ()
+
+    @property
+    def in_context(self) -> str:
+        """The question after the earlier turns of its conversation, for people and LLMs that judge."""
+        return quote_turns(self.turns, self.text)
+
+    @property
     def has_no_answer(self) -> bool:
         """True if it is marked as without an answer in the documents (``"answerable": false`` in its metadata)."""
         return self.metadata.get("answerable") is False
+
+
+def clean_turns(metadata: Mapping[str, JsonValue]) -> JsonObject:
+    """Return a question's metadata with each of its earlier turns on one line.
+
+    Raises:
+        InvalidInput: The turns are not a list of texts.
+    """
+    turns = metadata.get("turns", [])
+    if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
+        raise InvalidInput("The earlier turns of a question must be a list of texts, from the oldest; correct it.")
+    lines = [" ".join(str(turn).replace("\x00", "").split()) for turn in turns]
+    return {**metadata, "turns": [*lines]} if lines else dict(metadata)
 
 
 Place = tuple[str, str, int | None, int | None]  # question id, document, start and end of a span
@@ -235,14 +260,16 @@ class TestSet:
     def questions_hash(self) -> str:
         """A hash of the questions and judgments, independent of their order."""
         marks = {q.id: ["no answer"] for q in self.unanswerable}
-        rows = sorted(json.dumps([q.id, q.text, q.reference_answer, *marks.get(q.id, [])]) for q in self.questions)
+        rows = sorted(
+            json.dumps([q.id, q.text, q.reference_answer, *marks.get(q.id, []), *q.turns]) for q in self.questions
+        )
         rows += sorted(json.dumps(_judgment_fields(judgment)) for judgment in self.judgments)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property
     def answerable_hash(self) -> str:
         """A hash of the answerable questions, independent of their judgments."""
-        rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
+        rows = sorted(json.dumps([question.id, question.text, *question.turns]) for question in self.answerable)
         rows += sorted(f"{key} within {place[0]}" for key, places in self.pages.items() for place in places)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 

@@ -48,6 +48,7 @@ class Workbench(workbench.workbench.Workbench):
         scope: Scope | None = None,
         limit: int | None = None,
         budget: float | None = None,
+        repeats: int = 1,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> Evaluation:
@@ -64,6 +65,7 @@ class Workbench(workbench.workbench.Workbench):
             scope: Part of your documents to search, instead of the test set's own.
             limit: Use only the first questions.
             budget: Stop when the searches have cost this many dollars, by the prices of the settings and models.
+            repeats: Number of times that a strategy is run if it calls an LLM; the values are means, with a spread.
             on_progress: Called with each ``Progress``, instead of a progress bar.
             should_stop: Polled between questions; return True to stop.
 
@@ -84,6 +86,7 @@ class Workbench(workbench.workbench.Workbench):
             parameters=parameters,
             index=index,
             budget=budget,
+            repeats=repeats,
             on_progress=on_progress,
             should_stop=should_stop,
         )

@@ -42,10 +42,13 @@ class Refused(Exception):
         error: What is wrong.
         suggestion: What to do instead.
         fields: Additional fields of the answer, for families whose errors are JSON.
+        status: HTTP status.
     """
 
-    def __init__(self, error: str, suggestion: str = "", fields: JsonObject | None = None) -> None:
-        self.error, self.suggestion, self.fields = error, suggestion, fields or {}
+    def __init__(
+        self, error: str, suggestion: str = "", fields: JsonObject | None = None, *, status: int = 400
+    ) -> None:
+        self.error, self.suggestion, self.fields, self.status = error, suggestion, fields or {}, status
         super().__init__(error)
 
 

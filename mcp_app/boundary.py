@@ -55,7 +55,6 @@ from workbench.types import (
 )
 
 if TYPE_CHECKING:
-    from mcp_app.tool import Tool
     from workbench.settings import Settings
 
 # Progress reports to the client
@@ -206,7 +205,7 @@ class Boundary:
                 value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
             remedy = SLOW_REMEDY if self.opening.is_warm else LOADING_REMEDY
-            raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy) from None
+            raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy, status=503) from None
         finally:
             call.stop.set()  # after a timeout or cancellation the thread stops at its next step
         await reports.flush()
@@ -306,7 +305,7 @@ def explain_error(error: Exception, tool: Tool) -> Failure:
         cause = find_missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, 400, cause.fields)
+            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, cause.status, cause.fields)
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():

@@ -45,6 +45,7 @@ _STATUS_REASONS = {
     "401": "The bearer token is missing or invalid.",
     "404": "The project, folder or source does not exist.",
     "500": "The server or its database failed.",
+    "503": "The server is still starting, or the call took too long.",
 }
 
 

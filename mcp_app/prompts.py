@@ -11,13 +11,12 @@ from mcp.types import Completion, CompletionArgument, CompletionContext, PromptR
 
 from mcp_app.tool import Tool
 from workbench.errors import NotFound
-from workbench.types import TAG_CATALOGUE
+from workbench.types import TAG_CATALOGUE, Source
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from workbench.opening import Opening
-    from workbench.types import Source
     from workbench.workbench import Workbench
 
 # Completions of ids, folders and tags

@@ -32,7 +32,7 @@ from mcp.types import Tool as ListedTool
 from mcp_app.arguments import make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import Items
-from mcp_app.prompts import build_instructions
+from mcp_app.prompts import add_completions, add_prompts, build_instructions
 from mcp_app.resources import add_resources, list_source_resources
 from mcp_app.stdio import cancel_on_signal, clean_message, make_errors, open_standard_streams
 from mcp_app.subscriptions import ChangeBus, Subscribers
@@ -154,13 +154,10 @@ class WorkbenchServer(MCPServer[EmptyState]):
         """Serve over stdin and stdout until the client disconnects or a signal ends the process."""
         self.session = uuid4().hex
         async with anyio.create_task_group() as group:
-            group.start_soon(cancel_on_signal, group.cancel_scope)
-            async with open_standard_streams() as (incoming, outgoing):
+            group.start_soon(cancel_on_signal, group.cancel_scope, end_soon)
+            async with open_standard_streams(end_soon) as (incoming, outgoing):
                 options = self._lowlevel_server.create_initialization_options()
-                try:
-                    await self._lowlevel_server.run(incoming, outgoing, options)
-                finally:
-                    end_soon()
+                await self._lowlevel_server.run(incoming, outgoing, options)
             group.cancel_scope.cancel()
 
     async def _warm_after_first_reply(
@@ -244,7 +241,6 @@ def create_server(
     Raises:
         InvalidInput: A toolset does not exist.
     """
-    from mcp_app.prompts import add_completions, add_prompts
 
     chosen = select_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -36,22 +36,23 @@ _CHUNK_BYTES = 2**18  # bytes per read; a pipe holds 2**16
 
 
 @asynccontextmanager
-async def open_standard_streams() -> AsyncGenerator[Streams]:
-    """Yield the message streams of a server over stdio."""
+async def open_standard_streams(on_close: Callable[[], None] = lambda: None) -> AsyncGenerator[Streams]:
+    """Yield the message streams of a server over stdio; ``on_close`` is called when the client closes its side."""
     can_wait = _can_wait_on_streams()
     with _claim_stream(0, os.devnull) as wire_in, _claim_stream(1, None, blocking=not can_wait) as wire_out:
         writer = StreamWriter(wire_out, in_thread=not can_wait)
-        reader = MessageReader(LineReader(wire_in, in_thread=not can_wait), writer)
+        reader = read_messages(read_lines(wire_in, in_thread=not can_wait), writer, on_close)
         stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only the methods that these two have
         async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", writer)) as streams:
             yield streams
 
 
-async def cancel_on_signal(scope: anyio.CancelScope) -> None:
+async def cancel_on_signal(scope: anyio.CancelScope, on_close: Callable[[], None]) -> None:
     """Cancel a scope on a termination signal, because a KeyboardInterrupt would be raised in an arbitrary task."""
     try:
         with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
             async for _ in signals:
+                on_close()
                 scope.cancel()
     except NotImplementedError:  # Windows
         await anyio.sleep_forever()
@@ -59,54 +60,42 @@ async def cancel_on_signal(scope: anyio.CancelScope) -> None:
         install_signal_handlers()  # the event loop restores the default handlers, which close nothing
 
 
-class LineReader:
-    """Reads UTF-8 lines of any length from a descriptor; invalid bytes become U+FFFD.
+async def read_lines(descriptor: int, *, in_thread: bool = False) -> AsyncIterator[str]:
+    """Yield the UTF-8 lines of a descriptor until the other side closes; invalid bytes become U+FFFD.
 
-    Args:
-        descriptor: File descriptor to read from.
-        in_thread: Read in a thread; required if the event loop cannot wait for the descriptor.
+    The last line may lack its newline. ``in_thread`` is required if the event loop cannot wait for the descriptor.
     """
-
-    def __init__(self, descriptor: int, *, in_thread: bool = False) -> None:
-        self._descriptor, self._in_thread = descriptor, in_thread
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield lines until the other side closes; the last one may lack its newline."""
-        partial: list[bytes] = []
-        while chunk := await self._read_chunk():
-            *complete, rest = chunk.split(b"\n")
-            for line in complete:
-                yield b"".join((*partial, line)).decode(errors="replace")
-                partial.clear()
-            if rest:
-                partial.append(rest)
-        if partial:
-            yield b"".join(partial).decode(errors="replace")
-
-    async def _read_chunk(self) -> bytes:
-        if self._in_thread:
-            return await anyio.to_thread.run_sync(os.read, self._descriptor, _CHUNK_BYTES)
-        await anyio.wait_readable(self._descriptor)
-        return os.read(self._descriptor, _CHUNK_BYTES)
+    partial: list[bytes] = []
+    while True:
+        if in_thread:
+            chunk = await anyio.to_thread.run_sync(os.read, descriptor, _CHUNK_BYTES)
+        else:
+            await anyio.wait_readable(descriptor)
+            chunk = os.read(descriptor, _CHUNK_BYTES)
+        if not chunk:
+            break
+        *complete, rest = chunk.split(b"\n")
+        for line in complete:
+            yield b"".join((*partial, line)).decode(errors="replace")
+            partial.clear()
+        if rest:
+            partial.append(rest)
+    if partial:
+        yield b"".join(partial).decode(errors="replace")
 
 
-class MessageReader:
-    """Reads messages; answers invalid lines with errors, and skips a byte order mark and empty lines."""
-
-    def __init__(self, lines: LineReader, writer: StreamWriter) -> None:
-        self._lines, self._writer = lines, writer
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield the lines that are protocol messages."""
-        async for line in self._lines:
-            text = clean_message(line)
-            if not text:
-                continue
-            answers = make_errors(text)
-            for answer in answers:
-                await self._writer.write(answer + "\n")
-            if not answers:
-                yield text
+async def read_messages(
+    lines: AsyncIterator[str], writer: StreamWriter, on_close: Callable[[], None]
+) -> AsyncIterator[str]:
+    """Yield the lines that are protocol messages; answer others with errors, except empty ones."""
+    async for line in lines:
+        text = clean_message(line)
+        answers = make_errors(text) if text else ()
+        for answer in answers:
+            await writer.write(answer + "\n")
+        if text and not answers:
+            yield text
+    on_close()
 
 
 def make_errors(line: str) -> Sequence[str]:

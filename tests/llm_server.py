@@ -8,6 +8,7 @@ model's name chooses how it behaves:
     garbled     a body that is no JSON           empty    JSON without choices
     chatty      prose where JSON was asked for   cut      breaks the stream off after some words
     refusing    NOT FOUND                        locked   401
+    moody       another text every second time
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def reply(system: str, prompt: str) -> str:
         return json.dumps([f"{word} habits" for word in known] or ["nothing else", asked])
     if "JSON object" in prompt:
         return "Here you are:\n" + json.dumps({number: min(10, 3 * count) for number, count in overlap.items()})
+    if "Rewrite the last question" in prompt:
+        return " ".join([*re.findall(r"^- (.*)$", prompt, re.MULTILINE)[:1], asked])
     if "Write the passage" in prompt:
         return " ".join(SYNONYMS.get(word, word) for word in WORD.findall(asked.lower()))
     best = max(overlap, key=lambda number: overlap[number], default=None)
@@ -93,6 +96,7 @@ class Endpoint(BaseHTTPRequestHandler):
             return
         text = reply(messages[0]["content"], messages[-1]["content"])
         text = {"refusing": "NOT FOUND", "chatty": "With pleasure, but no."}.get(kind, text)
+        text = "Bees gather nectar." if kind == "moody" and times % 2 == 0 else text
         if body.get("stream"):
             self._stream(model, text, cut=kind == "cut")
         else:

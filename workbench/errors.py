@@ -72,6 +72,10 @@ class StorageError(WorkbenchError):
     """The database is unreachable or rejected a statement."""
 
 
+class ConnectionLost(StorageError):
+    """No connection to the database could be opened, or one was lost; what it had not committed is rolled back."""
+
+
 class TableUnavailable(StorageError):
     """The server of an attached table is unreachable, or rejects or does not finish a statement."""
 

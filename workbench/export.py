@@ -40,6 +40,7 @@ comparison = wb.compare(
     scope={scope},
     index={index!r},
     parameters={parameters!r},
+    history={history!r},
 )
 comparison"""
 
@@ -53,6 +54,7 @@ class CompareArguments:
     scope: Scope
     index: str | None
     parameters: Mapping[str, Mapping[str, ParameterValue]]
+    history: Sequence[str] = ()
 
 
 def comparison_markdown(comparison: Comparison, asked: CompareArguments) -> str:
@@ -86,6 +88,7 @@ def comparison_notebook(comparison: Comparison, asked: CompareArguments) -> str:
         scope=_scope(asked.scope),
         index=asked.index,
         parameters=parameters,
+        history=list(asked.history),
     )
     introduction = f"# {_escape_markdown(comparison.query)}\n\n{len(asked.strategies)} strategies side by side."
     return notebook_json(introduction, [ask, "comparison.to_pandas()", "comparison.plot()", "wb.close()"])

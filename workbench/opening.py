@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 CLOSE_TIMEOUT_S = 0.1  # seconds that shutdown waits for a database that is starting, and for a model that is loading
 REQUESTS_TIMEOUT_S = 0.2  # seconds that shutdown waits for requests in progress
 RELOAD_GRACE_S = 20.0  # seconds for which requests in progress may use the workbench with the old settings
-END_TIMEOUT_S = 0.8  # seconds of a whole shutdown: clients and service managers kill slow processes
+END_TIMEOUT_S = 0.6  # seconds of a whole shutdown: clients and service managers kill slow processes
 
 Opener = Callable[[], "Workbench"]
 Warmer = Callable[["Workbench"], None]

@@ -209,16 +209,28 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
         OSError: The folder is not writable, or the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    target = path.resolve()
-    number, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    with write_aside(path.resolve()) as temporary:
+        temporary.write_bytes(data)
         if mode is not None:
-            Path(temporary).chmod(mode)
-        Path(temporary).replace(target)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+            temporary.chmod(mode)
+
+
+@contextmanager
+def write_aside(target: Path) -> Generator[Path]:
+    """Yield a new file in the folder of ``target``, which it replaces once it is complete and on the disk.
+
+    Several processes may write the same target: each has a file of its own.
+
+    Raises:
+        OSError: The folder is not writable, or the disk is full.
+    """
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(number)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

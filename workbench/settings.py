@@ -67,12 +67,15 @@ class Settings(BaseSettings):
         "'PROVIDER:MODEL' with cohere, jina, voyage, tei or endpoint.",
     )
     llm_base_url: str = Field(
-        "", description="URL of an OpenAI-compatible endpoint; empty means a local model, or extractive answers."
+        "",
+        description="URL of an OpenAI-compatible endpoint; empty means a model that WORKBENCH_LLM_MODEL names in full, "
+        "or extractive answers.",
     )
     llm_model: str = Field(
         "",
-        description="Model name at that endpoint; without an endpoint, the path of a GGUF file to run locally "
-        "(needs the extra local-llm).",
+        description="Model name at that endpoint; without one, 'PROVIDER:MODEL' with openai, anthropic, cohere, "
+        "gemini, mistral, ollama or endpoint, 'python:PACKAGE.MODULE:ATTRIBUTE' for a LlamaIndex LLM, or the path of a "
+        "GGUF file to run here (needs the extra local-llm).",
     )
     llm_api_key: SecretStr | None = Field(None, description="API key for that endpoint, if required.")
     llm_price: str = Field(

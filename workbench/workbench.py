@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from workbench.errors import InvalidInput, ModelError
 from workbench.retrieval.options import Ask
@@ -34,14 +34,12 @@ from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
 from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
-from workbench.settings import Settings, load_settings, provider_variables
+from workbench.settings import Settings, load_settings, make_environment, provider_variables
 from workbench.storage.tool_calls import History, ToolCalls
 from workbench.telemetry import export, record_content
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from langchain_core.retrievers import BaseRetriever as LangChainRetriever
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.node_parser import NodeParser
@@ -109,15 +107,16 @@ def _load_encoder(settings: Settings, name: str) -> Encoder:
     return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables(settings))
 
 
-def _load_llm(settings: Settings) -> Llm | None:
-    from workbench.models.llm import Llm, LocalLlm
+def _load_llm(settings: Settings, name: str) -> Llm | None:
+    from workbench.models.llm import Llm, load_llm
 
-    if not settings.has_llm:
+    if not name and not settings.has_llm:
         return None
-    if not settings.llm_base_url:
-        return LocalLlm(settings.llm_model, settings.llm_timeout)
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    if settings.llm_base_url and name in ("", settings.llm_model):  # the endpoint's own name, of whatever form
+        return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+    variables = provider_variables(settings)
+    return load_llm(name or settings.llm_model, settings.llm_base_url, key, settings.llm_timeout, variables)
 
 
 def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
@@ -170,7 +169,7 @@ def try_model(settings: Settings, part: str) -> str:
 def _try_llm(settings: Settings) -> str | None:
     from workbench.models.llm import LocalLlm
 
-    llm = _load_llm(settings)
+    llm = _load_llm(settings, "")
     if llm is None:
         return None
     try:
@@ -195,8 +194,9 @@ def _make_ask(
     scope: Scope | None = None,
     index: str | None = None,
     parameters: Mapping[str, object] | None = None,
+    history: Sequence[str] = (),
 ) -> Ask:
-    return Ask(strategy, limit, scope or Scope(), index, parameters or {})
+    return Ask(strategy, limit, scope or Scope(), index, parameters or {}, history=history)
 
 
 class Workbench:
@@ -275,7 +275,6 @@ class Workbench:
     def start_worker_process(self) -> None:
         """Run a worker process alongside this one until the workbench is closed; it starts when jobs are queued."""
         from workbench.jobs.worker import WorkerProcess
-        from workbench.settings import make_environment
 
         if self.worker_process is None:
             command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]
@@ -377,6 +376,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> SearchResult:
         """Return the best passages for a query, best first.
 
@@ -387,12 +387,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, oldest first: question, answer, question, ...
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters))
+        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters, history))
 
     def compare(
         self,
@@ -403,6 +404,7 @@ class Workbench:
         *,
         index: str | None = None,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
+        history: Sequence[str] = (),
     ) -> Comparison:
         """Run one query with several strategies, side by side.
 
@@ -413,12 +415,13 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters by strategy and name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or a strategy or parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        ask = Ask(None, limit, scope or Scope(), index)
+        ask = _make_ask(None, limit, scope, index, history=history)
         return self.search_service.compare(query, strategies, ask, parameters=parameters)
 
     def ask(
@@ -431,6 +434,7 @@ class Workbench:
         stream: bool = False,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
     ) -> Answer | AnswerStream:
         """Answer a question with numbered citations, using the configured LLM, or extracts if there is none.
 
@@ -442,13 +446,14 @@ class Workbench:
             stream: True to return an iterator over the pieces, whose ``answer()`` returns the complete answer.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
 
         Raises:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
             ModelError: The LLM failed in the middle of an answer.
         """
-        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters))
+        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters, history))
         return answering if stream else answering.answer()
 
     def explain(
@@ -462,6 +467,7 @@ class Workbench:
         scope: Scope | None = None,
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
+        history: Sequence[str] = (),
         elsewhere: bool = True,
     ) -> Explanation:
         """Explain the rank of a passage or document in a search, or at which stage it was dropped.
@@ -475,6 +481,7 @@ class Workbench:
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
             parameters: Parameters of the strategy, by name.
+            history: Earlier turns of the conversation, as in ``search``.
             elsewhere: Also rank it with every other strategy that needs no additional model.
 
         Raises:
@@ -482,7 +489,7 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
             NotFound: No such passage or document.
         """
-        ask = _make_ask(strategy, limit, scope, index, parameters)
+        ask = _make_ask(strategy, limit, scope, index, parameters, history)
         return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
 
     def query_engine(

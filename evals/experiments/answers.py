@@ -1,13 +1,14 @@
-"""Answers compared with reference answers, and refusals of questions without an answer."""
+"""Answers compared with reference answers and judgments, and refusals of questions without an answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
+from evals.experiments.runs import average_values, measure_spread
 from evals.gateway import IndexedCorpus
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
@@ -19,19 +20,32 @@ CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
 PASSAGES_READ = 6  # passages per answer, as in the app
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceAnswers(Value):
-    """Answers compared with reference answers.
+HOLDING, CITATION_PRECISION, CITATION_RECALL = "holding", "citation-precision", "citation-recall"
 
-    ``holding`` is the share (0..1) of answers that contain the reference answer verbatim, ``words`` the mean number of
-    words, ``longest`` the 90th percentile of that number, and ``refused`` the share of refusals.
+
+@dataclass(frozen=True, slots=True)
+class AnswerScores(Value):
+    """Answers of one strategy, compared with reference answers and judgments; shares are 0..1.
+
+    A citation is relevant if its passage overlaps a relevant span or, if whole documents were judged, is from a
+    relevant document. A refused answer contains and cites nothing.
     """
 
     questions: int
-    holding: float
-    words: float
-    longest: int
-    refused: float
+    holding: float | None  # share of answers that contain the reference answer; None without reference answers
+    citation_precision: float | None  # mean share of an answer's citations that are relevant; None without citations
+    citation_recall: float  # mean share of a question's relevant spans or documents that its answer cites
+    words: float  # mean number of words
+    longest: int  # 90th percentile of that number
+    refused: float  # share of refusals
+    values: Mapping[str, Mapping[str, float]]  # by measure and question id, means over the repetitions
+    # Standard deviation of each measure over the repetitions of an LLM; {} without repetitions.
+    spread: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def lead(self) -> str:
+        """The measure by which answers are compared: ``HOLDING`` if there are reference answers."""
+        return HOLDING if HOLDING in self.values else CITATION_RECALL
 
 
 def measure_answers(
@@ -40,20 +54,50 @@ def measure_answers(
     corpus: IndexedCorpus,
     strategy: str | None = None,
     *,
+    repeats: int = 1,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-) -> ReferenceAnswers:
-    """Answer every question that has a reference answer, by extracts if no LLM is configured.
+) -> AnswerScores:
+    """Answer every answerable question, by extracts if no LLM is configured.
+
+    Args:
+        repeats: Number of times that a configured LLM answers; extracts are always the same.
 
     Raises:
-        InvalidInput: No question has a reference answer. Cancelled: ``should_stop`` returned True.
+        InvalidInput: No question has a relevant document. Cancelled: ``should_stop`` returned True.
     """
-    questions = [question for question in test_set.answerable if question.reference_answer]
+    questions = test_set.answerable
     if not questions:
-        raise InvalidInput(f"No question of {test_set.name!r} has a reference answer; add some.")
-    answers = _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop)
-    texts = ["" if refused else CITATION_MARK.sub("", text) for refused, text, _ in answers]
-    return _compare_answers(questions, texts, sum(refused for refused, *_ in answers))
+        raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
+    rounds = [
+        _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop)
+        for _ in range(repeats if wb.corpus.llm is not None else 1)
+    ]
+    measured = [_measure_round(test_set, corpus, questions, answers) for answers in rounds]
+    values = average_values(measured)
+    means = {name: fmean(own.values()) for name, own in values.items() if own}
+    every = [answer for answers in rounds for answer in answers]
+    lengths = sorted(0 if answer.refused else len(CITATION_MARK.sub("", answer.text).split()) for answer in every)
+    precision = means.get(CITATION_PRECISION)
+    return AnswerScores(
+        questions=len(questions),
+        holding=round(means[HOLDING], 4) if HOLDING in means else None,
+        citation_precision=None if precision is None else round(precision, 4),
+        citation_recall=round(means[CITATION_RECALL], 4),
+        words=round(fmean(lengths), 1),
+        longest=lengths[int(0.9 * (len(lengths) - 1))],
+        refused=round(fmean(answer.refused for answer in every), 4),
+        values=values,
+        spread=measure_spread(measured),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    refused: bool
+    text: str
+    passages: Sequence[Passage]
+    cited: Sequence[Passage]
 
 
 def _answer_all(
@@ -64,32 +108,59 @@ def _answer_all(
     message: str,
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
-) -> list[tuple[bool, str, Sequence[Passage]]]:
-    """Return whether each question is refused, its answer and its passages. Raises Cancelled."""
-    answers: list[tuple[bool, str, Sequence[Passage]]] = []
+) -> list[_Reply]:
+    """Return the answers to questions, in their order. Raises Cancelled."""
+    answers: list[_Reply] = []
     for number, question in enumerate(questions):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no answers were kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), message))
-        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)
-        found = wb.answers.ask(question.text, ask).answer()
-        answers.append((found.refused, found.text, found.passages))
+        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, history=question.turns)
+        answer = wb.answers.ask(question.text, ask).answer()
+        cited = [answer.passages[citation.number - 1] for citation in answer.citations]
+        answers.append(_Reply(answer.refused, answer.text, answer.passages, cited))
     return answers
 
 
-def _compare_answers(questions: Sequence[Question], texts: Sequence[str], refused: int) -> ReferenceAnswers:
-    held = [
-        contains_answer(text, question.reference_answer or "") for question, text in zip(questions, texts, strict=True)
-    ]
-    lengths = sorted(len(text.split()) for text in texts)
-    return ReferenceAnswers(
-        questions=len(questions),
-        holding=round(fmean(held), 4),
-        words=round(fmean(lengths), 1),
-        longest=lengths[int(0.9 * (len(lengths) - 1))],
-        refused=round(refused / len(questions), 4),
-    )
+def _measure_round(
+    test_set: TestSet, corpus: IndexedCorpus, questions: Sequence[Question], answers: Sequence[_Reply]
+) -> dict[str, dict[str, float]]:
+    """Return {measure: {question id: value}}; questions without reference answer or citation lack those measures."""
+    values: dict[str, dict[str, float]] = {}
+    for question, answer in zip(questions, answers, strict=True):
+        own: dict[str, float | None] = {}
+        if question.reference_answer:
+            text = CITATION_MARK.sub("", answer.text)
+            own[HOLDING] = float(not answer.refused and contains_answer(text, question.reference_answer))
+        cited = [(corpus.key(one.document_id), one.start, one.end) for one in answer.cited]
+        own[CITATION_PRECISION], own[CITATION_RECALL] = measure_citations(cited, list_relevant(test_set, question.id))
+        for name, value in own.items():
+            if value is not None:
+                values.setdefault(name, {})[question.id] = value
+    return values
+
+
+Part = tuple[str, int | None, int | None]  # key of a document, start and end of a span; None for the whole document
+
+
+def list_relevant(test_set: TestSet, question_id: str) -> list[Part]:
+    """Return the relevant spans of a question, or its relevant documents if no spans were judged."""
+    spans = test_set.spans.get(question_id, ())
+    documents = [key for key, grade in test_set.qrels[question_id].items() if grade > 0]
+    return [(span.document, span.start, span.end) for span in spans] or [(key, None, None) for key in documents]
+
+
+def measure_citations(cited: Sequence[tuple[str, int, int]], relevant: Sequence[Part]) -> tuple[float | None, float]:
+    """Return precision (None without citations) and recall of cited passages."""
+
+    def is_hit(passage: tuple[str, int, int], part: Part) -> bool:
+        document, start, end = part
+        return passage[0] == document and (start is None or end is None or (passage[1] < end and start < passage[2]))
+
+    right = sum(any(is_hit(passage, part) for part in relevant) for passage in cited)
+    reached = sum(any(is_hit(passage, part) for passage in cited) for part in relevant)
+    return right / len(cited) if cited else None, reached / len(relevant)
 
 
 def contains_answer(text: str, reference: str) -> bool:
@@ -176,10 +247,10 @@ def measure_refusals(
     asked = [*test_set.unanswerable, *test_set.answerable]
     answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop)
     similarities: list[float | None] = []
-    for _, _, passages in answers:
-        cosines = [hit.attribution[VECTOR].score for hit in passages if VECTOR in hit.attribution]
-        similarities.append(max(cosines, default=None if passages else 0.0))
-    return count_refusals([refused for refused, *_ in answers], similarities, len(test_set.unanswerable))
+    for answer in answers:
+        cosines = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
+        similarities.append(max(cosines, default=None if answer.passages else 0.0))
+    return count_refusals([answer.refused for answer in answers], similarities, len(test_set.unanswerable))
 
 
 def count_refusals(refused: Sequence[bool], similarities: Sequence[float | None], unanswerable: int) -> Refusals:

@@ -444,7 +444,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         sentences.append(
             f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS}, few differences are significant."
         )
-    folded = [" ".join(re.findall(r"\w+", one.text.casefold())) for one in questions]
+    folded = [" ".join(re.findall(r"\w+", one.in_context.casefold())) for one in questions]
     times = Counter(folded)
     repeated = sum(count - 1 for count in times.values())
     if repeated:

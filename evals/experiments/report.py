@@ -14,15 +14,14 @@ from typing import Any, NotRequired, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from evals.experiments.answers import ReferenceAnswers, Refusals
+from evals.experiments.answers import CITATION_PRECISION, CITATION_RECALL, HOLDING, AnswerScores, Refusals
 from evals.experiments.runs import BYTES_PER_TOKEN, EvalRun, Experiment, Prices, StrategyRun
 from evals.measures.metrics import JudgeAgreement
-from evals.measures.significance import Difference, Power, compare_pairs, describe_decision, describe_difference
+from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
 from workbench.formatting import format_dollars
-from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, ParameterValue
 
 # An experiment as a notebook
@@ -90,7 +89,8 @@ class RunJson(TypedDict):
     strategies: dict[str, dict[str, object]]
     significance: list[JsonObject]
     judge: NotRequired[JudgeAgreement]
-    answers: NotRequired[dict[str, ReferenceAnswers]]
+    answers: NotRequired[dict[str, AnswerScores]]
+    lift: NotRequired[list[Lift]]
     refusals: NotRequired[dict[str, Refusals]]
     baseline: NotRequired[list[JsonObject]]
     outcome: NotRequired[str]
@@ -130,7 +130,7 @@ def strategy_to_json(run: StrategyRun) -> dict[str, object]:
         "unjudged": {name: round(share, 6) for name, share in run.share_unjudged.items()},
         "bounds": {name: [round(end, 6) for end in ends] for name, ends in run.bounds.items()},
     }
-    judged |= {"usage": run.usage, "dollars_per_question": run.dollars}
+    judged |= {"usage": run.usage, "dollars_per_question": run.dollars} | ({"spread": run.spread} if run.spread else {})
     return metrics | judged | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
@@ -153,7 +153,9 @@ def make_table(run: EvalRun) -> Table:
     for name, strategy in run.strategies.items():
         means = strategy.means
         cells = [
-            f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
+            f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}"
+            + format_spread(strategy.spread, metric)
+            for metric in metrics
         ]
         usage = strategy.usage
         row = [name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())]
@@ -234,14 +236,25 @@ def render_text(table: Table) -> str:
     return stream.getvalue().rstrip()
 
 
-def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
-    """Return a table of how many answers contain the reference answer, and their lengths."""
+def make_answer_table(answers: Mapping[str, AnswerScores]) -> Table:
+    """Return a table of what answers contain and cite, and of their lengths."""
     rows: list[Sequence[str]] = []
     for name, row in answers.items():
-        shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
-        rows.append((name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1]))
-    columns = ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused")
-    return make_text_table("Answers that contain the reference answer", columns, rows)
+        measures = {HOLDING: row.holding, CITATION_PRECISION: row.citation_precision}
+        measures |= {CITATION_RECALL: row.citation_recall}
+        cells = [
+            ("-" if value is None else f"{value:.{TABLE_DIGITS}f}") + format_spread(row.spread, measure)
+            for measure, value in measures.items()
+        ]
+        rows.append((name, str(row.questions), *cells, f"{row.words:.1f}", str(row.longest), f"{row.refused:.4f}"))
+    cited = ("citation precision", "citation recall")
+    columns = ("strategy", "questions", HOLDING, *cited, "words (mean)", "words (p90)", "refused")
+    return make_text_table("Answers: holding is the share that contains the reference answer", columns, rows)
+
+
+def format_spread(spread: Mapping[str, float], name: str) -> str:
+    """Return the standard deviation over the repetitions of an LLM, such as " ±.01"; "" without repetitions."""
+    return f" ±{spread[name]:.{TABLE_DIGITS}f}" if name in spread else ""
 
 
 def estimate_cost(
@@ -261,7 +274,7 @@ def estimate_cost(
     for name, parameters in strategies.items():
         embedding, reranking = prices.rates(name, parameters, model)
         total += tokens * embedding + len(questions) * reranking
-        if STRATEGIES[name].needs_llm and (prices.llm_input or prices.llm_output):
+        if any(prices.llm_rates(parameters)):
             parts.append(f"the LLM of {name}")
     if prices.machine:
         parts.append(f"the machine at {format_dollars(prices.machine)} per hour")

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -46,13 +48,19 @@ from evals.measures.metrics import (
     measure_unjudged,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
-from workbench.errors import Cancelled, ConfigurationError, Conflict, InvalidInput, WorkbenchError, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
 from workbench.formatting import count_text
 from workbench.models.llm import count_llm_usage
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, parse_llm_price
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import RERANKER
-from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, split_strategy
+from workbench.retrieval.parameters import ASK_LLM, HISTORY, LLM_NAME, RERANKER
+from workbench.retrieval.strategies import (
+    STRATEGIES,
+    asks_llm,
+    check_parameters,
+    describe_unregistered,
+    split_strategy,
+)
 from workbench.types import (
     VECTOR,
     Index,
@@ -108,11 +116,18 @@ def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> st
     return hash_json([strategy, sorted(parameters.items()), hash_code(), *([own.version] if own else [])])
 
 
+def name_models(settings: Settings, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+    """Return a strategy's parameters with the configured models that it uses, since others give other answers."""
+    configured = {RERANKER.name: settings.reranker, LLM_NAME.name: settings.llm_model}
+    return {name: value or configured.get(name, value) for name, value in parameters.items()}
+
+
 def hash_json(value: object) -> str:
     """Hash a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
+MAX_REPEATS = 20  # of a strategy that calls an LLM
 SEARCH_LIMIT = 10  # passages of the timed search, as many as the app shows
 PAGE_FAMILIES = ("page-hit", "page-hit-within")  # in all documents, and within the right one
 SPAN_CUTOFF = 5  # passages used by span metrics, as in chunking_evaluation
@@ -180,6 +195,8 @@ class StrategyRun:
     extra: Verdicts = field(default_factory=lambda: Verdicts())
     qrels: Qrels = field(default_factory=dict, compare=False)  # the judgments of the questions
     dollars: float | None = None  # mean cost of a question; None if no price is known
+    # Standard deviation of each metric's mean over the repetitions of an LLM; {} without repetitions.
+    spread: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def share_unjudged(self) -> dict[str, float]:
@@ -258,33 +275,31 @@ class Prices(Value):
     llm_input: float = 0.0  # per million tokens
     llm_output: float = 0.0  # per million tokens
     machine: float = 0.0  # per hour
-    reranker: str = ""  # reranker of strategies that name none
+    llm: str = ""  # the LLM of these prices; others have theirs in their names
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Prices:
         """Read the prices. Raises ConfigurationError for an invalid one."""
-        given = [part.strip() for part in settings.llm_price.split("/")] if settings.llm_price.strip() else ["0"]
-        try:
-            prices = [float(part) for part in given]
-            if len(prices) > 2 or not all(0 <= price < 1e6 for price in prices):
-                raise ValueError
-        except ValueError:
-            raise ConfigurationError(
-                f"WORKBENCH_LLM_PRICE is {settings.llm_price!r}; use dollars per million tokens, INPUT or INPUT/OUTPUT "
-                "such as 0.15/0.60."
-            ) from None
-        return cls(prices[0], prices[-1], settings.machine_price, settings.reranker)
+        prices = parse_llm_price(settings.llm_price, "WORKBENCH_LLM_PRICE")
+        return cls(*prices, settings.machine_price, settings.llm_model)
 
     def rates(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> tuple[float, float]:
         """Return the dollars per token of a question for its embedding, and per search for its reranking."""
         embedding = find_price(model) / 1e6 if VECTOR in STRATEGIES[strategy].legs else 0.0
-        reranker = str(parameters.get(RERANKER.name) or self.reranker) if RERANKER.name in parameters else ""
-        return embedding, find_price(reranker) / 1000
+        return embedding, find_price(str(dict(parameters).get(RERANKER.name, ""))) / 1000
+
+    def llm_rates(self, parameters: Mapping[str, ParameterValue]) -> tuple[float, float]:
+        """Return the dollars per million tokens that the LLM of a run reads and writes."""
+        name = dict(parameters).get(LLM_NAME.name)
+        if name is None:
+            return (self.llm_input, self.llm_output) if parameters.get(HISTORY.name) == ASK_LLM else (0.0, 0.0)
+        if name in ("", self.llm) and (self.llm_input or self.llm_output):
+            return self.llm_input, self.llm_output
+        return parse_llm_price(dict(parse_qsl(str(name).partition("?")[2])).get("price", ""))
 
     def knows(self, strategy: str, parameters: Mapping[str, ParameterValue], model: str) -> bool:
         """Return whether a part of the cost of a search is known."""
-        asks_llm = STRATEGIES[strategy].needs_llm and (self.llm_input or self.llm_output)
-        return bool(self.machine or asks_llm or any(self.rates(strategy, parameters, model)))
+        return bool(self.machine or any(self.llm_rates(parameters)) or any(self.rates(strategy, parameters, model)))
 
     def mean_cost(
         self,
@@ -306,7 +321,8 @@ class Prices(Value):
         """Return the dollars that a search cost; ``model`` embeds the question."""
         embedding, reranking = self.rates(strategy, parameters, model)
         usage = answer.usage
-        llm = (usage.llm_input_tokens * self.llm_input + usage.llm_output_tokens * self.llm_output) / 1e6
+        read, written = self.llm_rates(parameters)
+        llm = (usage.llm_input_tokens * read + usage.llm_output_tokens * written) / 1e6
         machine = answer.latency_ms / 3_600_000 * self.machine
         return len(question.encode()) / BYTES_PER_TOKEN * embedding + reranking + llm + machine
 
@@ -320,13 +336,15 @@ def run_strategies(
     *,
     parameters: Mapping[str, Mapping[str, object]] | None = None,
     budget: float | None = None,
+    repeats: int = 1,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> EvalRun:
     """Run strategies over a test set's answerable questions, one after another.
 
     NAME@INDEX runs a strategy over another index than that of ``corpus``. When the ``budget`` (in dollars) is used up,
-    the strategies that were not asked every question are left out.
+    the strategies that were not asked every question are left out. A strategy that calls an LLM is run ``repeats``
+    times: its values are means, with their spread.
 
     Raises:
         InvalidInput: An unknown strategy, parameter or metric, no question with a relevant document, or the budget did
@@ -334,42 +352,83 @@ def run_strategies(
         Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies(corpus.index)))
-    parts = {name: split_strategy(name, None) for name in names}
-    given = {name: (parameters or {}).get(name) or (parameters or {}).get(parts[name][0]) for name in names}
-    checked = {name: check_parameters(parts[name][0], given[name]) for name in names}
+    plan = {name: _plan_run(wb.settings, test_set, name, parameters or {}, repeats) for name in names}
     metrics = check_metrics(metrics)
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
     prices = Prices.from_settings(wb.settings)
-    total, done, spent = len(names) * len(test_set.answerable), 0, 0.0
+    asked, done, spent = len(test_set.answerable), 0, 0.0
+    total = sum(times for *_, times in plan.values()) * asked
     runs = {}
-    for name in names:
-        answers = {}
-        strategy, index = parts[name]
+    for name, (strategy, index, checked, times) in plan.items():
         over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
-        priced = (strategy, checked[name], over.index.embedding_model)
-        warm_up(wb, over, test_set.answerable[0], strategy, checked[name])
-        for question in test_set.answerable:
-            if should_stop is not None and should_stop():
-                raise Cancelled("Stopped; stored answers are kept.")
-            answers[question.id] = ask_question(
-                wb, over, question, strategy, checked[name], max_ranking_depth(metrics), test_set.pages
-            )
+        priced = (strategy, checked, over.index.embedding_model)
+        rounds: list[dict[str, Ranking]] = [{} for _ in range(times)]
+        warm_up(wb, over, test_set.answerable[0], strategy, checked)
+        for answers, question in product(rounds, test_set.answerable):
+            _check_stop(should_stop)
+            answer = ask_question(wb, over, question, strategy, checked, max_ranking_depth(metrics), test_set.pages)
+            answers[question.id] = answer
             done += 1
-            spent += prices.cost(question.text, answers[question.id], *priced)
+            spent += prices.cost(question.text, answer, *priced)
             if budget is not None and spent >= budget:
                 break
             if on_progress is not None:
                 on_progress(Progress(done, total, name))
-        if len(answers) < len(test_set.answerable):  # the budget is used up
+        if len(rounds[-1]) < asked:  # the budget is used up
             break
-        dollars = prices.mean_cost(test_set.answerable, answers, *priced)
-        runs[name] = replace(score_answers(test_set, name, checked[name], answers, metrics), dollars=dollars)
+        costs = [prices.mean_cost(test_set.answerable, answers, *priced) for answers in rounds]
+        known = [cost for cost in costs if cost is not None]
+        scored = [score_answers(test_set, name, checked, answers, metrics) for answers in rounds]
+        runs[name] = replace(average_rounds(scored), dollars=fmean(known) if known else None)
     if not runs:
         raise InvalidInput(
             f"The budget was used up after {done:,} of {total:,} searches; raise it, or ask fewer questions."
         )
     return EvalRun(test_set, corpus, runs)
+
+
+def _check_stop(should_stop: ShouldStop | None) -> None:
+    """Raise Cancelled if a stop was requested."""
+    if should_stop is not None and should_stop():
+        raise Cancelled("Stopped; stored answers are kept.")
+
+
+def _plan_run(
+    settings: Settings, test_set: TestSet, name: str, parameters: Mapping[str, Mapping[str, object]], repeats: int
+) -> tuple[str, str | None, dict[str, ParameterValue], int]:
+    """Return the strategy and index of a name, its parameters, and how often it is run. Raises InvalidInput."""
+    if not 1 <= repeats <= MAX_REPEATS:
+        raise InvalidInput(f"Invalid number of repetitions {repeats}; use a whole number from 1 to {MAX_REPEATS}.")
+    strategy, index = split_strategy(name, None)
+    checked = name_models(settings, check_parameters(strategy, parameters.get(name) or parameters.get(strategy)))
+    uses_llm = asks_llm(strategy, checked, has_turns=any(question.turns for question in test_set.answerable))
+    return strategy, index, checked, repeats if uses_llm else 1
+
+
+def average_rounds(rounds: Sequence[StrategyRun]) -> StrategyRun:
+    """Return the first of a strategy's repetitions with the mean values of all, and their spread."""
+    values = average_values([one.values for one in rounds])
+    return replace(rounds[0], values=values, spread=measure_spread([one.values for one in rounds]))
+
+
+def average_values(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """Return {measure: {question id: mean over the rounds that have a value}}."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for measured in rounds:
+        for name, own in measured.items():
+            for key, value in own.items():
+                values.setdefault(name, {}).setdefault(key, []).append(value)
+    return {name: {key: fmean(each) for key, each in own.items()} for name, own in values.items()}
+
+
+def measure_spread(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
+    """Return the standard deviation of each measure's mean over the rounds; {} for one round."""
+    means: dict[str, list[float]] = {}
+    for measured in rounds:
+        for name, mean in mean_values(measured).items():
+            means.setdefault(name, []).append(mean)
+    return {name: round(stdev(each), 6) for name, each in means.items() if len(each) > 1}
 
 
 def score_answers(
@@ -428,10 +487,18 @@ def warm_up(
     wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
 ) -> None:
     """Search once untimed, so that no question's latency includes loading models."""
-    if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and the LLM dominates its latency
-        wb.search_service.search(
-            question.text, Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False)
-        )
+    # A search with an LLM costs money, and the LLM dominates its latency.
+    if not asks_llm(strategy, parameters, has_turns=bool(question.turns)):
+        wb.search_service.search(question.text, _make_ask(corpus, question, strategy, parameters))
+
+
+def _make_ask(
+    corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
+) -> Ask:
+    """Return the timed search; a folded copy could be the judged document, so copies are ranked one by one."""
+    return Ask(
+        strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False, history=question.turns
+    )
 
 
 def ask_question(
@@ -450,8 +517,7 @@ def ask_question(
     The first search has the app's limit and is timed. If its passages come from too few documents,
     deeper searches add more below them.
     """
-    # A folded copy could be the judged document, so copies are ranked one by one.
-    first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False)
+    first_ask = _make_ask(corpus, question, strategy, parameters)
     with count_llm_usage() as llm:
         first = wb.search_service.search(question.text, first_ask)
     size = sum(len(passage.text.encode()) for passage in first)
@@ -595,6 +661,13 @@ def make_cells(
     if not 1 <= len(cells) <= MAX_CELLS:
         raise InvalidInput(f"Invalid number of runs {len(cells)}; an experiment has 1 to {MAX_CELLS}.")
     return cells
+
+
+def list_variants(parameters: Mapping[str, object]) -> list[dict[str, ParameterValue]]:
+    """Return every combination of the values of parameters; a list has several values."""
+    given = cast("Mapping[str, ParameterValue | list[ParameterValue]]", parameters)
+    lists = [value if isinstance(value, list) else [value] for value in given.values()]
+    return [dict(zip(parameters, chosen, strict=True)) for chosen in product(*lists)]
 
 
 def plan_cells(
@@ -792,8 +865,7 @@ class CellRuns:
 
     def look(self) -> None:
         """Raise Cancelled if a stop was requested."""
-        if self._should_stop is not None and self._should_stop():
-            raise Cancelled("Stopped; stored answers are kept.")
+        _check_stop(self._should_stop)
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
         wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
@@ -822,7 +894,7 @@ class CellRuns:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         if cell.strategy not in STRATEGIES:
             raise InvalidInput(describe_unregistered(cell.strategy))
-        parameters = check_parameters(cell.strategy, cell.parameters)
+        parameters = name_models(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
         wanted = max_ranking_depth(self._experiment.metrics)
         row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})

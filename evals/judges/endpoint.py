@@ -91,6 +91,7 @@ class Endpoint:
         self._part, self._takes_schemas = False, True
         self._gate: asyncio.Semaphore | None = None
         self._client: Any = None
+        self._own: Any = None  # an LLM that is asked instead of the URL
 
     @classmethod
     def from_workbench(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
@@ -99,7 +100,9 @@ class Endpoint:
         if llm is None:
             raise ConfigurationError(f"No LLM is configured; {SETUP_HINT}.")
         limits = limits or Limits.from_settings(wb.settings)
-        return cls(llm.base_url, llm.name, llm.api_key, limits, writes_by_grammar=llm.writes_by_grammar)
+        judge = cls(llm.base_url, llm.name, llm.api_key, limits, writes_by_grammar=llm.writes_by_grammar)
+        judge._own = llm if llm.is_own else None
+        return judge
 
     def share(self, parts: int) -> Endpoint:
         """Return this judge for the first of ``parts`` unjudged runs, with an equal part of the remaining limits.
@@ -121,7 +124,7 @@ class Endpoint:
             self._clock,
             writes_by_grammar=self._writes_by_grammar,
         )
-        part.spent, part._part = spent, parts > 1
+        part.spent, part._part, part._own = spent, parts > 1, self._own
         return part
 
     def _elapsed(self) -> float:
@@ -196,6 +199,10 @@ class Endpoint:
         return LimitReached(f"The {text} was reached.")
 
     async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
+        if self._own is not None:
+            text = await asyncio.to_thread(self._own.complete, "", prompt)
+            self.spent.tokens += (len(prompt) + len(text)) // 4
+            return text
         from openai import APIConnectionError, APIStatusError, APITimeoutError, BadRequestError, OpenAIError
 
         messages: Any = [{"role": "user", "content": prompt}]

@@ -160,7 +160,7 @@ class Texts:
         relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
         return Sample(
             question_id=question_id,
-            question=question.text,
+            question=question.in_context,
             passages=tuple(self.text(hit.document)[hit.start : hit.end] for hit in hits),
             documents=tuple(dict.fromkeys(hit.document for hit in hits)),
             reference_passages=tuple(self._references(question_id, relevant)),
@@ -208,7 +208,7 @@ def measure_judge_agreement(
     test_set: TestSet, texts: Texts, endpoint: Endpoint, should_stop: ShouldStop | None = None
 ) -> JudgeAgreement:
     """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
-    questions = {question.id: question.text for question in test_set.questions}
+    questions = {question.id: question.in_context for question in test_set.questions}
     judgeable = [
         judgment
         for judgment in test_set.judgments
@@ -287,7 +287,7 @@ def rate_by_llm(
     endpoint = endpoint or Endpoint.from_workbench(wb)
     test_set = store.load(info.id)
     texts = Texts(wb, test_set, index_corpus(wb, test_set))
-    questions = {question.id: question.text for question in test_set.questions}
+    questions = {question.id: question.in_context for question in test_set.questions}
     judgeable = [judgment for judgment in test_set.judgments if texts.judged_text(judgment).strip()]
     if not judgeable:
         raise InvalidInput(f"Nothing in {info.title!r} has been judged; judge a pool first.")

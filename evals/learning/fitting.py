@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from evals.gateway import IndexedCorpus, QuestionFeatures, extract_features
 from evals.test_set import Judgment, TestSet
 from workbench.errors import Cancelled
-from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import NAMES, NONNEGATIVE_FEATURES, RERANK_SCORE, FeatureArray
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
@@ -61,7 +60,7 @@ def make_sheets(
     for done, question in enumerate(test_set.answerable, start=1):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no ranker was trained.")
-        weighed = extract_features(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
+        weighed = extract_features(wb, question, corpus)
         if weighed is not None:
             sheets.append(make_sheet(question.id, weighed, test_set, corpus))
         if on_progress is not None:

@@ -253,6 +253,58 @@ def compare_pairs(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Lift(Value):
+    """Whether better retrieval reached the answers: how run ``a`` differs from ``b`` in both, on the same questions."""
+
+    retrieval: Difference
+    answers: Difference
+    # Questions for which retrieval got better, and worse: those with a better, an equal and a worse answer.
+    better: Sequence[int]
+    worse: Sequence[int]
+
+    def describe(self) -> str:
+        """Return a sentence for a report."""
+        found, answered = self.retrieval, self.answers
+        low, high = answered.interval
+        return (
+            f"{found.a} against {found.b}: {found.metric} is better for {sum(self.better):,} questions, of whose "
+            f"answers {self.better[0]:,} got better and {self.better[2]:,} worse by {answered.metric}; it is worse for "
+            f"{sum(self.worse):,}, with {self.worse[0]:,} better and {self.worse[2]:,} worse answers. On all questions "
+            f"{answered.metric} differs by {answered.difference:+.3f} (95% interval {low:+.3f} .. {high:+.3f})."
+        )
+
+
+def measure_lift(
+    a: str,
+    b: str,
+    retrieval: tuple[str, Mapping[str, Mapping[str, float]]],
+    answers: tuple[str, Mapping[str, Mapping[str, float]]],
+) -> Lift:
+    """Return how far better retrieval by run ``a`` than by ``b`` reached the answers.
+
+    Args:
+        a: Name of a run.
+        b: Name of another run.
+        retrieval: A metric, and its values by run and question id.
+        answers: A measure of the answers, and its values by run and question id, for some of the questions.
+    """
+    (metric, found), (measure, answered) = retrieval, answers
+    found = {name: {key: found[name][key] for key in answered[name]} for name in (a, b)}
+    counts = {sign: [0, 0, 0] for sign in (1, 0, -1)}
+    for key in answered[a]:
+        changes = [find_sign(values[a][key] - values[b][key]) for values in (found, answered)]
+        counts[changes[0]][1 - changes[1]] += 1
+    [first] = compare_pairs(metric, [(a, found[a], b, found[b])])
+    [second] = compare_pairs(measure, [(a, answered[a], b, answered[b])])
+    return Lift(first, second, tuple(counts[1]), tuple(counts[-1]))
+
+
+def find_sign(difference: float) -> int:
+    """Return 1, -1, or 0 for equal values."""
+    return 0 if abs(difference) <= EQUALITY_TOLERANCE else 1 if difference > 0 else -1
+
+
 def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
     """Compare every pair of strategies ({name: {question id: value}}), corrected for the number of pairs."""
     return compare_pairs(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])

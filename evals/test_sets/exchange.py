@@ -47,15 +47,16 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
 
 
 CSV_COLUMNS = (
-    "question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable", "rater",
-    "judge", "reason",
+    "question", "id", "turns", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
+    "rater", "judge", "reason",
 )  # fmt: skip
 
 
 def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: str = "") -> ImportReport:
     """Add questions and judgments from CSV; rows with the same question are merged.
 
-    Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
+    Columns: question, and any of id, turns (earlier ones of its conversation, one per line), reference_answer, source,
+    document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
     ("no" for a question without an answer in the documents), rater, judge
     ("llm" or "agent" if no person judged) and reason. ``rater`` is that of rows without one;
@@ -87,8 +88,8 @@ def read_csv(
         InvalidInput: no header, or an unknown column.
     """
     rows = _read_csv_rows(text)
-    ids = {_fold(question.text): question.id for question in test_set.questions}
-    texts = {question.id: _fold(question.text) for question in test_set.questions}
+    texts = {one.id: _fold(" ".join([*one.turns, one.text])) for one in test_set.questions}
+    ids = {text: key for key, text in texts.items()}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
     ratings: list[Rating] = []
@@ -171,7 +172,7 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
     for rating in ratings:
         by_question.setdefault(rating.judgment.question_id, []).append(rating)
     for question in test_set.questions:
-        row: dict[str, object] = {"question": question.text, "id": question.id}
+        row: dict[str, object] = {"question": question.text, "id": question.id, "turns": "\n".join(question.turns)}
         row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
         judged = by_question.get(question.id, [None])
         rows += [row | (_format_rating(rating) if rating else {}) for rating in judged]
@@ -282,7 +283,8 @@ def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
 def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
     """Return a row's question; ``ids`` ({text: id}) and ``texts`` ({id: text}) are updated."""
     text = clean_question(row["question"])
-    folded = _fold(text)
+    turns = [line for line in map(str.strip, row.get("turns", "").splitlines()) if line]
+    folded = _fold(" ".join([*turns, text]))
     key = ids.get(folded) or row.get("id") or new_id("question")
     if texts.setdefault(key, folded) != folded and folded not in ids:
         raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one a unique id.")
@@ -291,6 +293,7 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     if answerable not in ("", "yes", "no"):
         raise InvalidInput(f"Invalid value {answerable!r} in the column 'answerable'; use yes or no.")
     metadata: JsonObject = {"answerable": False} if answerable == "no" else {}
+    metadata |= {"turns": [*turns]} if turns else {}
     return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
 
 

@@ -16,7 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
-from evals.test_set import MAX_GRADE, MIN_GRADE, FolderCorpus, Judgment, Question, TestSet, best_span_grades
+from evals.test_set import (
+    MAX_GRADE,
+    MIN_GRADE,
+    FolderCorpus,
+    Judgment,
+    Question,
+    TestSet,
+    best_span_grades,
+    clean_turns,
+)
 from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError, list_choices
 from workbench.ingestion.incoming import IngestItem, list_files
 from workbench.types import JsonObject, JsonValue
@@ -131,7 +140,7 @@ def read_page_folder(folder: Path) -> TestSet:
             paths = list_choices(sorted(item.key for item in documents))
             raise InvalidInput(f"{place}: there is no document {document!r} below the folder; it has {paths}.")
         metadata = {name: value for name, value in row.items() if name not in KNOWN_FIELDS}
-        questions[question_id] = Question(question_id, text, str(row.get("answer") or ""), metadata=metadata)
+        questions[question_id] = make_question(place, question_id, text, row.get("answer"), metadata)
         judgments.append(Judgment(question_id, found[0], 2, pages=pages))
 
     read_json_lines(folder / QUESTIONS_FILE, parse, problems)
@@ -149,8 +158,7 @@ def list_page_documents(folder: Path) -> list[IngestItem]:
     times = Counter(item.name for item in own)
     keys = [item.name if times[item.name] == 1 else item.key for item in own]
     return [
-        IngestItem(key, item.name, item.load, path=key, keep_file=item.keep_file, size=item.size)
-        for key, item in zip(keys, own, strict=True)
+        IngestItem(key, item.name, item.load, path=key, size=item.size) for key, item in zip(keys, own, strict=True)
     ]
 
 
@@ -184,7 +192,8 @@ def load_test_set(name: str | Path) -> TestSet:
     """Return the sample ("sample"), the test set in a folder, ``hf:OWNER/NAME`` or ``ir_datasets:NAME``.
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
-    reference_answer, and ``answerable`` false for a question without an answer) and one of ``QRELS_FILES`` (query,
+    reference_answer, ``answerable`` false for a question without an answer, and ``turns``: the earlier turns of its
+    conversation from the oldest) and one of ``QRELS_FILES`` (query,
     document, grade, separated by tabs or spaces, with or without a header). A folder of files with questions.jsonl
     has judged pages (``read_page_folder``), one with tables is a data set of Hugging Face (``read_tables``). An
     unreadable line is left out and named in the test set's problems.
@@ -275,10 +284,19 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
         metadata = _parse_metadata(row) | ({"answerable": False} if row.get("answerable") is False else {})
-        questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=metadata)
+        metadata |= {"turns": row["turns"]} if row.get("turns") else {}
+        questions[key] = make_question(f"{path.name}, line {number}", key, text, row.get("reference_answer"), metadata)
 
     read_json_lines(path, parse, problems)
     return tuple(questions.values())
+
+
+def make_question(place: str, key: str, text: str, answer: object, metadata: JsonObject) -> Question:
+    """Return the question of a line. Raises InvalidInput, naming the ``place``, if its turns are not texts."""
+    try:
+        return Question(key, text, str(answer or ""), metadata=clean_turns(metadata))
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
 
 
 def read_judgments(folder: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
@@ -412,7 +430,7 @@ def _write_and_load(name: str, corpus: _Rows, queries: _Rows, qrels: _Rows | Pat
             with (folder / file_name).open("w", encoding="utf-8") as file:
                 for row in rows:
                     own: dict[str, object] = {"_id": str(_pick(row, "id")), "text": _pick(row, "text")}
-                    own |= {key: row[key] for key in ("title", "metadata", "reference_answer") if row.get(key)}
+                    own |= {key: row[key] for key in ("title", "metadata", "reference_answer", "turns") if row.get(key)}
                     file.write(json.dumps(own, default=str) + "\n")
         if isinstance(qrels, Path):
             shutil.copyfile(qrels, folder / "qrels.tsv")

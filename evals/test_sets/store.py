@@ -32,6 +32,7 @@ from evals.test_set import (
     Question,
     StoredCorpus,
     TestSet,
+    clean_turns,
 )
 from evals.test_sets.folders import load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
@@ -220,22 +221,28 @@ class TestSetStore:
         row = self._tables.get(key)
         return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], version or row["version"])]
 
-    def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
+    def add_questions(
+        self, key: str, questions: Iterable[Question | str], origin: str = "person", turns: Sequence[str] = ()
+    ) -> list[Question]:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
 
+        ``turns`` are the earlier turns, from the oldest, of the conversation that ends with each of the plain texts.
+
         Raises:
-            InvalidInput: An empty or overlong question.
+            InvalidInput: An empty or overlong question, or invalid turns.
         """
-        info = self.info(key)
-        texts = {question.text.casefold() for question in self.load(info.id).questions}
+        info, metadata = self.info(key), {"turns": [*turns]} if turns else {}
+        known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
         added = []
         for entry in questions:
-            question = Question(new_id("question"), entry, origin=origin) if isinstance(entry, str) else entry
-            text = clean_question(question.text)
-            if isinstance(entry, str) and text.casefold() in texts:
+            is_text = isinstance(entry, str)
+            question = Question(new_id("question"), entry, "", origin, metadata) if is_text else entry
+            question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
+            key_text = (*question.turns, question.text.casefold())
+            if is_text and key_text in known:
                 continue
-            texts.add(text.casefold())
-            added.append(replace(question, text=text))
+            known.add(key_text)
+            added.append(question)
         if added:
             self._tables.edit(info.id, questions=[_make_question_row(question) for question in added])
         return added

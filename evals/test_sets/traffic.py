@@ -11,17 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import compress
-from typing import TYPE_CHECKING
 
-from evals.gateway import list_documents, new_id, resolve_scope
+from evals.gateway import ToolCall, list_documents, new_id, resolve_scope
 from evals.measures.significance import Difference, compare_pairs, explain_difference
 from evals.test_set import Judgment, MeasuredScope, Question, TestSet
 from evals.test_sets.store import AGENT_JUDGE, ImportReport, Rating, TestSetStore
 from workbench.types import Promotion, Value
 from workbench.workbench import Workbench
-
-if TYPE_CHECKING:
-    from workbench.storage.tool_calls import ToolCall
 
 # Chains of searches
 

@@ -7,7 +7,6 @@ from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
 from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import GET_JOB, ITEM_OFFSET, LIMIT
 from workbench.errors import NotFound
-from workbench.retrieval.strategies import split_strategy
 from workbench.types import JsonObject, Scope, to_plain
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
@@ -35,7 +34,7 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
 
 
 def add_test_questions(
-    call: Call, title: str, questions: list[str], source_id: str, grades: int, from_agents: str
+    call: Call, title: str, questions: list[str], turns: list[str], source_id: str, grades: int, from_agents: str
 ) -> JsonObject:
     """Add questions to a test set, which is created if there is none with this title."""
     if not questions and not from_agents:
@@ -47,7 +46,7 @@ def add_test_questions(
         info = sets.info(title)
     except NotFound:
         info = sets.create(title, scope=Scope(sources=(source_id,)) if source_id else None, grades=grades)
-    added = sets.add_questions(info.id, questions, origin="agent")
+    added = sets.add_questions(info.id, questions, origin="agent", turns=turns)
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
     if from_agents:
@@ -153,14 +152,9 @@ def judge_document(
 def run_experiment(call: Call, test_set: str, strategies: list[str], metrics: list[str], title: str) -> JsonObject:
     """Start an experiment and return its job."""
     from evals.background import enqueue_experiment
-    from evals.evaluation import DEFAULT_METRICS, Experiments, make_cells
+    from evals.evaluation import DEFAULT_METRICS, Experiments
 
-    cells = [
-        cell
-        for name, index in (split_strategy(one, None) for one in strategies)
-        for cell in make_cells([name], [index])
-    ]
-    experiment = Experiments(call.wb).create(title, test_set, cells, metrics=metrics or DEFAULT_METRICS)
+    experiment = Experiments(call.wb).create(title, test_set, strategies, metrics=metrics or DEFAULT_METRICS)
     job = enqueue_experiment(call.wb, experiment.id)
     call.work_jobs()
     return {
@@ -278,6 +272,7 @@ ADD_TEST_QUESTIONS = Tool(
     arguments=(
         Argument("title", "string", "Id or title of the test set.", required=True),
         Argument("questions", "array", "The questions.", []),
+        Argument("turns", "array", "Earlier turns of the conversation that each question ends, oldest first.", []),
         Argument("source_id", "string", "A new test set measures only this source.", ""),
         Argument("grades", "integer", "Number of grades of a new test set.", 3, low=2, high=5),
         Argument(

@@ -62,7 +62,7 @@ def test_the_trend_has_the_interval_of_each_score():
 
 
 def test_the_scope_of_a_test_set_replaces_every_part_of_another_one_in_the_url():
-    names = ("kind", "project", "folder", "tag", "source", "language", "since", "until")
+    names = ("kind", "project", "folder", "tag", "source", "language", "since", "until", "metadata")
     nothing: dict[str, list[str]] = {name: [] for name in names}
     assert make_scope_changes(MeasuredScope()) == nothing
     scope = Scope(kind="project", project="proj_1", folder="fold_1", tags=("a", "b"), since=date(2026, 1, 2))

@@ -141,6 +141,16 @@ STATES = {
     "promote": State(
         "/evaluate?experiment={measured}", "[role=dialog] table, [role=dialog] p", press("Promote Keyword", exact=False)
     ),
+    "set-up": State("/system?view=setup", ".st-key-save_key button"),
+    "parts": State(
+        "/evaluate?experiment={measured}&parts=source", "table[aria-label='Parts of the questions'] tbody tr"
+    ),
+    "pool": State("/evaluate?open={harbour}", ".st-key-pool_go button", press("Judge a pool", role="tab")),
+    "pool-judged": State(
+        "/evaluate?open={harbour}",
+        ".st-key-pool_item",
+        each(press("Judge a pool", role="tab"), press("Collect documents")),
+    ),
     "import-test-set": State(
         "/evaluate?view=datasets",
         '[data-testid="stFileUploader"]',

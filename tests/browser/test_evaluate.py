@@ -233,6 +233,34 @@ def test_a_new_test_set_keeps_the_scope_of_the_bar(goto: Callable[[str], Page], 
     assert TestSetStore(filled).delete("Made in a scope").scope.scope == Scope(sources=(source,))
 
 
+def test_a_pool_is_judged_by_keys_without_names_of_strategies(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    store = TestSetStore(filled)
+    made = store.create("Pool of tides")
+    store.add_questions(made.id, ["tide gauge"])
+    page = goto(f"/evaluate?open={made.id}")
+    page.get_by_role("tab", name="Judge a pool").click()
+    page.get_by_role("button", name="Collect documents").click()
+    item = page.locator(".st-key-pool_item")
+    expect(item).to_contain_text("tide gauge", timeout=FIRST)
+    assert not re.search("vector|keyword|hybrid|rerank", item.inner_text(), re.IGNORECASE)
+    total = int(re.search(r"0 of (\d+) judged", page.get_by_test_id("stMain").inner_text()).group(1))  # pyright: ignore
+    page.keyboard.press("1")
+    expect(page.get_by_text(f"1 of {total} judged")).to_be_visible()
+    assert [one.grade for one in store.load(made.id).judgments] == [2]
+    keep("evaluate_pool")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text(f"0 of {total} judged")).to_be_visible()
+    assert store.load(made.id).judgments == ()
+    for number in range(total):
+        page.keyboard.press("3")
+        expect(page.get_by_text(f"{number + 1} of {total} judged")).to_be_visible()
+    expect(page.get_by_text("Nothing left to judge.")).to_be_visible()
+    assert [one.grade for one in store.load(made.id).judgments] == [0] * total
+    store.delete(made.id)
+
+
 def test_questions_are_typed_in_and_taken_along(
     goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
 ) -> None:

@@ -45,7 +45,7 @@ def test_a_language_model_is_tested_stored_and_used_without_a_restart_and_its_ke
     wait_until_up(address)
     page.goto(f"{address}/system?view=setup", timeout=FIRST)
     page.get_by_label("URL of an OpenAI-compatible endpoint").fill(llm_url, timeout=FIRST)
-    page.get_by_label("Model, or the path of a GGUF file").fill("plain")
+    page.get_by_label("Model at that URL, or PROVIDER:MODEL, or the path of a GGUF file").fill("plain")
     form = page.get_by_test_id("stForm").filter(has_text="GGUF")
     form.get_by_label("API key").fill(secret)
     form.get_by_role("button", name="Test").click()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -12,6 +14,7 @@ from commands import Ran
 from psycopg import sql
 
 from workbench import Workbench
+from workbench.types import Progress
 
 
 @pytest.fixture
@@ -111,3 +114,20 @@ def test_a_workbench_reads_its_own_backup(wb: Workbench, tmp_path: Path) -> None
     written = wb.backups.write(tmp_path / "empty.zip")
     read = wb.backups.read(tmp_path / "empty.zip")
     assert (written.documents, read.documents, read.rows) == (0, 0, written.rows)
+
+
+def test_two_exports_to_one_file_at_once_leave_a_whole_one_and_nothing_else(wb: Workbench, tmp_path: Path) -> None:
+    wb.documents.create(text="Kept words.", title="Kept")
+    target = tmp_path / "all.zip"
+    began = threading.Barrier(3)
+
+    def start(progress: Progress) -> None:
+        if progress.done == 0:
+            began.wait(60)  # until all are writing
+
+    with ThreadPoolExecutor() as pool:
+        writes = [pool.submit(wb.backups.write, target, replace=True, on_progress=start) for _ in range(3)]
+        assert {write.result().documents for write in writes} == {1}
+    assert [place.name for place in tmp_path.iterdir()] == ["all.zip"]
+    with zipfile.ZipFile(target) as archive:
+        assert archive.testzip() is None

@@ -366,6 +366,11 @@ BLOCKS = {
     + f"{''.join(f'<p>{x}</p>' for x in LINES)}</div>",
     "a terminal with its name": "<figure><figcaption><span class=sr-only>Fenster</span></figcaption>"
     + f"<pre data-language=yaml><code>{CODE}</code></pre><div><span>yaml</span></div><div>Copy</div></figure>",
+    "a label in the block": "<pre><div><div>yaml</div><div><span>Copy code</span></div>"
+    + f"<div><code class=language-yaml>{CODE}</code></div></div></pre>",
+    "a choice of languages": "<div><div><select><option>yaml</select></div>"
+    + f"<pre class=language-yaml><code>{CODE}</code></pre></div>",
+    "EnlighterJS": f"<div><div><div>Plain text</div><div>Copy to clipboard</div></div><pre>{CODE}</pre></div>",
     "a list": f"<pre><ol>{''.join(f'<li>{line}</li>' for line in LINES)}</ol></pre>",
 }
 
@@ -407,6 +412,13 @@ def test_the_language_of_code_in_a_figure_is_kept() -> None:
     assert "```python\na = 1\nb = 2\n```" in read_text(f"<body><p>Set both values.</p>{table}</body>")
     rouge = f"<figure><pre><code data-lang=ruby><table><tr>{numbers}{code}</tr></table></code></pre></figure>"
     assert "```ruby\na = 1\nb = 2\n```" in read_text(f"<body><p>Set both values.</p>{rouge}</body>")
+
+
+def test_a_file_name_next_to_code_is_kept_outside_it() -> None:
+    quarto = f"<div class=code-with-filename><div><pre><b>conf.yml</b></pre></div><div><pre><code>{CODE}</code></pre>"
+    assert f"```\n{CODE}\n```" in read_text(f"<p>x</p>{quarto}</div></div>")
+    titled = f"<div><div class=title>conf.yml</div><pre><code>{CODE}</code></pre></div>"
+    assert read_text(f"<p>x</p>{titled}").strip() == f"x\n\nconf.yml\n\n```\n{CODE}\n```"
 
 
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:

@@ -405,6 +405,33 @@ def test_a_check_needs_an_applied_file_and_a_fitting_baseline(
         wb.check(file)
 
 
+def test_a_list_of_values_is_a_run_for_each_and_bars_name_them(wb: Workbench, write: WriteFile) -> None:
+    text = (
+        FILE.format(bar=MIN)
+        + """
+[experiments.candidates]
+test_set = "animals"
+strategies = ["hybrid", "keyword"]
+metrics = ["ndcg@10"]
+parameters.hybrid = { fusion = ["rrf", "convex"], vector_weight = 0.2 }
+[[experiments.candidates.bars]]
+strategy = "hybrid fusion=rrf"
+max_drop = 0.1
+against = "hybrid fusion=convex"
+"""
+    )
+    file = write(text=text)
+    *_, made = read_configuration(wb, file).experiments
+    assert list(made.runs) == ["hybrid fusion=rrf", "hybrid fusion=convex", "keyword"]
+    assert [run.parameters.get("vector_weight") for run in made.runs.values()] == [0.2, 0.2, None]
+    wb.apply(file)
+    report = wb.check(file, save=True)
+    verdict = next(one for one in report.verdicts if one.run == "hybrid fusion=rrf")
+    assert (verdict.experiment, verdict.state) == ("candidates", "passed") and "hybrid fusion=convex" in verdict.bar
+    with pytest.raises(InvalidInput, match="'hybrid' is not one of the experiment's strategies 'hybrid fusion=rrf'"):
+        read_configuration(wb, write(text=text.replace('"hybrid fusion=rrf"', '"hybrid"')))
+
+
 def test_a_file_without_experiments_checks_nothing(wb: Workbench, write: WriteFile) -> None:
     with pytest.raises(InvalidInput, match="has no experiments"):
         wb.check(write(text='[indexes.x]\nchunker = "token"\n'))

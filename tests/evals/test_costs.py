@@ -43,15 +43,19 @@ def test_the_calls_of_an_llm_are_counted_with_the_tokens_that_it_reports_or_else
 
 def test_a_search_costs_its_question_its_reranking_its_llm_and_the_time_of_the_machine() -> None:
     answer = Ranking("q", (), (), latency_ms=360.0, usage=Usage(0, 2, 1_000_000, 100_000))
-    prices = Prices(llm_input=2.0, llm_output=10.0, machine=5.0, reranker="cohere:rerank?price=3")
+    prices = Prices(llm_input=2.0, llm_output=10.0, machine=5.0, llm="good")
     question = "x" * 400  # 100 tokens
     embedded = 100 * 0.5 / 1e6
     machine = 5.0 * 0.36 / 3600
     model = "openai:small?price=0.5"
-    assert prices.cost(question, answer, "hybrid", {}, model) == pytest.approx(embedded + 3.0 + machine)
+    assert prices.cost(question, answer, "hybrid", {}, model) == pytest.approx(embedded + machine)
     named = {"reranker": "voyage:r?price=7"}
-    assert prices.cost(question, answer, "rerank", named, model) == pytest.approx(embedded + 0.007 + 3.0 + machine)
+    assert prices.cost(question, answer, "rerank", named, model) == pytest.approx(embedded + 0.007 + machine)
+    for name, dollars in {"": 3.0, "good": 3.0, "openai:small?price=1/4": 1.4, "other": 0.0}.items():
+        cost = prices.cost(question, answer, "hyde", {"llm": name}, model)
+        assert cost == pytest.approx(embedded + dollars + machine), name
     assert not Prices().knows("hybrid", {}, "minilm") and Prices().knows("hybrid", {}, model)
+    assert not Prices().knows("hyde", {"llm": "x"}, "minilm") and Prices(2.0).knows("hyde", {"llm": ""}, "minilm")
 
 
 def test_the_report_has_the_tokens_the_calls_and_the_dollars_of_each_strategy(llm_wb: Workbench, asked: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,12 @@ def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:
     told: list[str] = []
     payload, code = evaluate(wb, parser.parse_args(words), say=told.append)
     assert code == 0 and "answers" in payload and payload["answers"]["hybrid"].holding == 0.5
-    assert "Answers that contain the reference answer" in "".join(told)
+    assert "the share that contains the reference answer" in "".join(told)
 
 
-def test_without_reference_answers_there_is_nothing_to_measure(wb: Workbench, beir: WriteTestSet) -> None:
+def test_without_reference_answers_only_citations_are_measured(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir(TEXTS, ASKED))
-    with pytest.raises(InvalidInput, match="has a reference answer"):
-        measure_answers(wb, test_set, index_corpus(wb, test_set))
+    measured = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
+    assert measured.holding is None and measured.lead == "citation-recall" and measured.citation_precision is not None
+    with pytest.raises(InvalidInput, match="has a relevant document; judge some first"):
+        measure_answers(wb, replace(test_set, judgments=()), index_corpus(wb, test_set))

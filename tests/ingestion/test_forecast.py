@@ -37,6 +37,15 @@ def test_a_total_and_a_time_left_are_reported_before_anything_is_embedded(
     assert totals(told)[-1] == report.passages and "about" not in told[-1].message
 
 
+def test_each_of_many_short_texts_counts_as_a_passage() -> None:
+    forecast = Forecast([120] * 310, pace=0.1)
+    assert forecast.total == 310
+    for place in range(100):
+        forecast.record_cut(place, 1)
+    assert forecast.total == 310
+    assert forecast.seconds_left == pytest.approx(31, rel=0.05)
+
+
 def test_how_far_a_large_document_is_only_grows_until_it_is_stored(wb: Workbench, folder: Callable[..., Path]) -> None:
     told: list[Progress] = []
     wb.ingest(folder({"large.md": LARGE, "small.md": "# Small"}), source="Lights", on_progress=told.append)

@@ -178,6 +178,26 @@ def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, database_url: str
     assert wb.documents.count() == 120
 
 
+def test_a_job_whose_connection_is_lost_continues_with_another(
+    wb: Workbench, worker: WorkerHandle, database_url: str, folder: Callable[..., Path]
+) -> None:
+    many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 300 for number in range(120)}
+    wb.indexes.get()
+    with one_part_written(database_url, "main"):
+        job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
+        while waiting_for_their_turn(database_url) == 0:
+            assert worker.is_alive
+            time.sleep(0.05)
+        with psycopg.connect(database_url, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    assert (done.status, wb.jobs.tally(job.id).files) == ("completed", {"added": 120})
+    assert wb.documents.count() == 120
+
+
 def test_a_job_whose_worker_was_killed_is_taken_up_again(
     wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from mcp import Client
 
@@ -76,6 +77,37 @@ def test_health_reports_that_the_database_died_and_the_next_call_starts_it_again
         assert postmaster(shared_home) not in (None, server)
         up = httpx.get(f"{base}/health", timeout=LONG)
         assert (up.status_code, up.json()["database"], up.json()["ready"]) == (200, "ok", True)
+
+
+def test_a_session_ends_in_time_though_the_database_answers_nothing(shared_home: Path) -> None:
+    command, pipe = [sys.executable, "-m", "mcp_app"], subprocess.PIPE
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    listing = {"name": "manage_source", "arguments": {"action": "list"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": listing},
+    ]
+    with subprocess.Popen(command, env=own(shared_home), stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+        process.stdin.flush()
+        assert [json.loads(process.stdout.readline())["id"] for _ in range(2)] == [1, 2]
+        number = postmaster(shared_home)
+        assert number is not None
+        server = psutil.Process(number)
+        frozen = [server, *server.children(recursive=True)]
+        for each in frozen:
+            each.suspend()
+        try:
+            process.stdin.close()  # the call is not yet in the log, which is written when the session ends
+            started = time.monotonic()
+            process.wait(LONG)
+            assert time.monotonic() - started < 4  # as a whole; writing the log alone would wait 5 s
+        finally:
+            for each in frozen:
+                each.resume()
 
 
 def test_a_database_elsewhere_that_is_down_is_an_error_that_explains_what_to_do(settings_nowhere: Settings) -> None:

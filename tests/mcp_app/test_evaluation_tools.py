@@ -130,3 +130,12 @@ def test_a_proposal_is_listed_and_rejected_by_command(
     assert main(["strategies", "reject", str(made["proposal_id"])]) == 0
     assert main(["strategies", "accept", str(made["proposal_id"])]) == 2
     assert "Proposal not found" in capsys.readouterr().err
+
+
+def test_an_agent_adds_the_end_of_a_conversation(agent: Agent, wb: Workbench) -> None:
+    turns = ["Why do cats purr?", "They are content."]
+    agent("add_test_questions", title="Talk", questions=["And who makes honey?"], turns=turns)
+    assert wb.test_sets.load("Talk").questions[0].turns == tuple(turns)
+    pool = agent("get_judging_pool", test_set="Talk", strategies=["keyword"], depth=3)["pool"]
+    assert pool[0]["question"].startswith("Earlier in the conversation:\n- Why do cats purr?\n- They are content.")
+    assert agent("add_test_questions", title="Talk", questions=["And who makes honey?"], turns=turns)["added"] == 0

@@ -165,6 +165,13 @@ def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> Non
         assert body["error"].startswith(error)
 
 
+def test_a_call_that_takes_too_long_is_the_servers_failure(make_settings: Callable[..., Settings]) -> None:
+    with over_http(make_settings(), WORKBENCH_MCP_CALL_SECONDS="0.0001") as url:
+        answer = httpx.post(f"{url}/api/rag/query", json={"query": "words"}, timeout=120)
+    assert (answer.status_code, answer.json()["success"]) == (503, False)
+    assert "was stopped after 0.0001 seconds" in answer.json()["error"]
+
+
 def test_an_address_or_method_that_is_not_served_is_reported_in_the_same_json(web: httpx.Client) -> None:
     gone, wrong = web.get("/api/rag/nothing"), web.get("/api/rag/query")
     assert (gone.status_code, gone.json()["error"]) == (404, "Not found: /api/rag/nothing")

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_app.stdio import LineReader, StreamWriter, clean_message
+from mcp_app.stdio import StreamWriter, clean_message, read_lines
 from tests.mcp_app.processes import environment
 from workbench.settings import Settings
 
@@ -31,9 +31,9 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-def read_lines(reading: int) -> list[str]:
+def lines_of(reading: int) -> list[str]:
     async def read() -> list[str]:
-        return [line async for line in LineReader(reading)]
+        return [line async for line in read_lines(reading)]
 
     return anyio.run(read)
 
@@ -52,7 +52,7 @@ def test_lines_come_as_they_were_sent(pipe: tuple[int, int], sent: bytes, lines:
     reading, writing = pipe
     os.write(writing, sent)
     os.close(writing)
-    assert read_lines(reading) == lines
+    assert lines_of(reading) == lines
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_text_larger_than_the_pipe_arrives_whole_while_it_is_read(pipe: tuple[
         got: list[str] = []
 
         async def read() -> None:
-            got.extend([line async for line in LineReader(reading)])
+            got.extend([line async for line in read_lines(reading)])
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)

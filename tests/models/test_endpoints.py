@@ -451,7 +451,7 @@ def test_a_provider_serves_an_index_with_late_interaction_by_the_built_in_model(
 
 
 @pytest.mark.slow
-def test_two_rerankers_are_compared_in_one_run(
+def test_two_rerankers_are_compared_in_one_experiment(
     provider: tuple[str, Seen, dict[str, str]], wb: Workbench, tmp_path: Path
 ) -> None:
     url, seen, chosen = provider
@@ -459,6 +459,17 @@ def test_two_rerankers_are_compared_in_one_run(
     for name, text in {"cats": "Cats purr.", "dogs": "Dogs bark at cats."}.items():
         (tmp_path / f"{name}.md").write_text(text)
     wb.ingest(tmp_path, source="Animals")
+    wb.test_sets.from_pairs("Animals", [("cats purr", "cats.md"), ("dogs bark", "dogs.md")])
+    sets = [{"reranker": f"tei:{model}?url={url}", "cross_weight": 1.0} for model in ("good", "bad")]
+    made = wb.experiments.create("Rerankers", "Animals", ["cross-encoder"], parameters={"cross-encoder": sets})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKBENCH_MODEL_API_KEY", KEY)
+        wb.experiments.run(made.id)
+    runs = [one.run for one in wb.experiments.results(made.id)]
+    assert [run and run.parameters["reranker"] for run in runs] == [one["reranker"] for one in sets]
+    assert all(run and run.means["hit@1"] == 1.0 for run in runs)
+    assert not any(answer.degraded for run in runs if run for answer in run.answers.values()) and len(seen.bodies) >= 4
+    seen.bodies.clear()
     settings: dict[str, Any] = {"reranker": f"tei:any?url={url}", "cross_weight": 1.0}
     with pytest.raises(ModelError, match="rejected the API key"):
         load_cross_encoder(str(settings["reranker"])).scores("a", ["b"])
@@ -472,3 +483,57 @@ def test_the_setting_lists_every_family() -> None:
     described = Settings.model_fields["embedding_model"].description or ""
     for family in EMBEDDING_PROVIDERS:
         assert family in described, f"workbench/settings.py does not name {family!r}."
+
+
+@pytest.fixture
+def other_host() -> Iterator[tuple[str, list[str | None]]]:
+    """A server at another address than localhost that rejects every request, and the keys that it was sent."""
+    keys: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            keys.append(self.headers.get("Authorization"))
+            self.send_response(401)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.2:{server.server_port}", keys
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("disguise", ["{}", "http://127.0.0.1@{}", "http://api.voyageai.com:x@{}"])
+def test_a_key_is_only_sent_to_a_url_that_is_configured(
+    other_host: tuple[str, list[str | None]], disguise: str, tmp_path: Path
+) -> None:
+    url, keys = other_host
+    address = url if disguise == "{}" else disguise.format(url.removeprefix("http://"))
+    name, held = f"voyage:m-1?url={address}&retries=0&tokens=none", {"VOYAGE_API_KEY": KEY}
+    with pytest.raises(ModelError, match="to send it there, set VOYAGE_API_BASE to this URL"):
+        load_encoder(name, tmp_path, variables=held).encode_query("a")
+    assert len(keys) == 1 and KEY not in str(keys[0])
+    if address == url:
+        with pytest.raises(ModelError, match="rejected the API key"):
+            load_encoder(name, tmp_path, variables=held | {"VOYAGE_API_BASE": url}).encode_query("a")
+        assert keys[-1] == f"Bearer {KEY}"
+
+
+def test_a_reranker_named_by_a_search_gets_no_passages_at_another_url(
+    other_host: tuple[str, list[str | None]], wb: Workbench
+) -> None:
+    url, keys = other_host
+    wb.documents.create(text="Cats purr.", title="Cats")
+    with pytest.raises(ConfigurationError, match=rf"Passages are not sent to {url}, because it is not configured"):
+        wb.search("cats", "cross-encoder", parameters={"reranker": f"tei:any?url={url}"})
+    assert keys == []
+    with pytest.raises(ModelError, match="401"):  # the setting may name any URL
+        load_cross_encoder(f"tei:any?url={url}&retries=0").scores("a", ["b"])
+    assert keys == [None]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from evals.judges.endpoint import Endpoint
 from workbench import Workbench
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.llm import Llm
+from workbench.models.endpoints import LLM_PROVIDERS
+from workbench.models.llm import Llm, load_llm
+from workbench.models.model_names import LLM_FAMILIES
+from workbench.settings import Settings
+from workbench.workbench import try_model
 
 Ask = Callable[..., Llm]
 
@@ -85,3 +92,106 @@ def test_an_endpoint_without_a_model_is_refused(make_settings) -> None:
         with pytest.raises(ConfigurationError, match="set WORKBENCH_LLM_MODEL too"):
             wb.ask("anything?")
         assert len(wb.search("anything?")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "url", "key"),
+    [
+        ("openai:gpt-5-mini", {"OPENAI_API_KEY": "a"}, "https://api.openai.com/v1", "a"),
+        ("anthropic:claude", {"ANTHROPIC_API_KEY": "b"}, "https://api.anthropic.com/v1", "b"),
+        ("cohere:command", {"COHERE_API_KEY": "c"}, "https://api.cohere.ai/compatibility/v1", "c"),
+        ("gemini:flash", {"GEMINI_API_KEY": "d"}, "https://generativelanguage.googleapis.com/v1beta/openai", "d"),
+        ("mistral:small", {"MISTRAL_API_KEY": "e"}, "https://api.mistral.ai/v1", "e"),
+        ("ollama:llama3:8b", {"OLLAMA_HOST": "10.0.0.5:11434"}, "http://10.0.0.5:11434/v1", ""),
+        ("endpoint:a/b?url=http://localhost:9/v1/", {"WORKBENCH_MODEL_API_KEY": "f"}, "http://localhost:9/v1", "f"),
+        ("llama3:8b", {}, "http://configured/v1", "own"),
+    ],
+)
+def test_a_name_has_the_address_and_the_key_of_its_provider(
+    name: str, variables: dict[str, str], url: str, key: str
+) -> None:
+    llm = load_llm(name, "http://configured/v1", "own", 60.0, variables)
+    model = name if name == "llama3:8b" else name.partition("?")[0].partition(":")[2]
+    assert (llm.base_url(), llm.name, llm.api_key) == (url, model, key)
+    assert (*LLM_PROVIDERS, "python") == LLM_FAMILIES
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("openai:gpt-5-mini", "set OPENAI_API_KEY"),
+        ("endpoint:x", r"needs a URL: add \?url="),
+        ("openai:x?api_key=secret", "names are stored; set keys as environment"),
+        ("openai:x?rate=3", "has no parameter 'rate'"),
+        ("python:json.dumps", "was not loaded|must be a LlamaIndex LLM"),
+        ("gpt-5", "is not a GGUF file; set WORKBENCH_LLM_BASE_URL .* or use FAMILY:MODEL with one of 'openai'"),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_answered_with_what_to_do(name: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        load_llm(name, "", "", 60.0, {})
+
+
+@pytest.fixture
+def own_llm(tmp_path: Path, llm_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a real LlamaIndex LLM in a user's module, which calls the endpoint."""
+    (tmp_path / "my_llms.py").write_text(
+        "from llama_index.llms.openai import OpenAI\n"
+        f"plain = OpenAI(model='gpt-4o', api_base={llm_url!r}, api_key='k', max_retries=0)\n"
+        "gone = OpenAI(model='gpt-4o', api_base='http://127.0.0.1:9/v1', api_key='k', max_retries=0)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "python:my_llms:plain"
+
+
+def test_an_llm_of_llamaindex_answers_and_judges_by_its_dotted_path(
+    own_llm: str, make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    own = load_llm(own_llm, "", "", 60.0, {})
+    asked = own.complete("system", "Question: which cats sleep?")
+    assert asked == "I was asked: which cats sleep?" == "".join(own.stream("system", "Question: which cats sleep?"))
+    with pytest.raises(ModelError, match=r"'python:my_llms:gone' failed \(APIConnectionError.*; correct it or use"):
+        load_llm("python:my_llms:gone", "", "", 60.0, {}).complete("system", "hello")
+    assert "replied 'I was asked" in try_model(make_settings(llm_model=own_llm), "llm")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "cats.md").write_text("Cats sleep on warm roofs.")
+    with Workbench.open(settings=make_settings(llm_model=own_llm)) as wb:
+        wb.ingest(tmp_path / "docs", source="Cats")
+        answer = wb.ask("Which animals sleep on roofs?")
+        assert answer.kind == "llm" and answer.model == own_llm and answer.citations
+
+        async def judge() -> str:
+            async with Endpoint.from_workbench(wb) as endpoint:
+                return await endpoint.complete("Question: which cats sleep?")
+
+        assert asyncio.run(judge()) == "I was asked: which cats sleep?"
+
+
+def test_two_llms_are_compared_in_one_experiment_and_a_configured_one_is_part_of_a_run(
+    own_llm: str, llm_url: str, make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    for name, text in {"cat": "A cat sleeps on warm roofs.", "car": "A car has four wheels."}.items():
+        (tmp_path / "docs" / f"{name}.md").write_text(text)
+    named = f"endpoint:chatty?url={llm_url}&price=1/4"
+    with Workbench.open(settings=make_settings()) as wb:
+        wb.ingest(tmp_path / "docs", source="Things")
+        wb.test_sets.from_pairs("Things", [("Which feline sleeps?", "cat.md"), ("What has an automobile?", "car.md")])
+        sets = {"llm-rerank": [{"llm": own_llm}, {"llm": named}], "hyde": [{"llm": named}]}
+        made = wb.experiments.create("LLMs", "Things", ["llm-rerank", "hyde"], parameters=sets)
+        wb.experiments.run(made.id)
+        runs = {one.cell.label: one for one in wb.experiments.results(made.id)}
+        assert list(runs) == [f"llm-rerank llm={own_llm}", f"llm-rerank llm={named}", f"hyde llm={named}"]
+        assert [one.error for one in runs.values()] == [None] * 3
+        assert all(one.run and one.run.means["hit@1"] == 1.0 for one in runs.values())
+        notes = [str([answer.degraded for answer in one.run.answers.values()]) for one in runs.values() if one.run]
+        assert ["did not return the requested JSON" in note for note in notes] == [False, True, False]  # chatty: prose
+        with pytest.raises(ConfigurationError, match="It needs an LLM"):
+            wb.search("Which feline sleeps?", "hyde")
+    keys = []
+    for model in ("plain", "plain-2", "plain"):
+        with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model=model)) as wb:
+            made = wb.experiments.create("Configured", "Things", ["hyde"])
+            wb.experiments.run(made.id)
+            keys.append(wb.experiments.results(made.id)[0].run_id)
+    assert keys[0] == keys[2] != keys[1]  # answers of another model are not reused

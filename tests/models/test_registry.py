@@ -92,6 +92,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "from llama_index.embeddings.openai import OpenAIEmbedding\n"
         "def make(): return OpenAIEmbedding(model_name='my-model', max_retries=0)\n"
         "def broken(): return OpenAIEmbedding(model_name='broken', max_retries=0)\n"
+        "def fails(): return {}['key']\n"
         "count = 3\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -119,8 +120,10 @@ def test_an_embedding_of_llamaindex_is_loaded_by_its_dotted_path(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("python:my_models.absent", "was not found"),
-        ("python:no_such.thing", "was not found"),
+        ("python:my_models.absent", "was not loaded .AttributeError"),
+        ("python:no_such.thing", "was not loaded .ModuleNotFoundError"),
+        ("python:my_models.fails", "was not loaded .KeyError: .*; use python:PACKAGE"),
+        ("python:nothing", "was not loaded"),
         ("python:my_models.count", "is a int; it must be a LlamaIndex BaseEmbedding"),
     ],
 )

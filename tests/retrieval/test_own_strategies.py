@@ -10,11 +10,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from haystack import Document as HaystackDocument
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
@@ -126,6 +128,9 @@ async def one_by_one(query: str, limit: int) -> AsyncIterator[object]:
         lambda question, limit: [TEXTS["owls.md"]],
         lambda question, limit: pd.DataFrame({"id": [3], "text": [TEXTS["owls.md"]], "score": [0.5]}),
         RunnableLambda(lambda question: {"context": [Document(page_content=TEXTS["owls.md"])], "answer": "Owls."}),
+        lambda question, limit: {"documents": [HaystackDocument(content=TEXTS["owls.md"], meta={"text": "x"})]},
+        lambda question, limit: [SimpleNamespace(id=17, payload={"text": TEXTS["owls.md"]}, score=0.5)],
+        lambda question, limit: [{"id": "x", "metadata": {"source": "docs/owls.md"}}],
         by_keyword_only,
         by_name_of_limit,
         positional,

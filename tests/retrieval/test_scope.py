@@ -140,3 +140,27 @@ def test_a_scope_of_one_percent_returns_as_many_as_requested(
         assert {hit.path[0] for hit in result} == {"f"}
         assert len(result) == 10
         assert not result.under_filled
+
+
+@pytest.mark.parametrize("strategy", ["vector", "keyword", "rerank", "llamaindex-hybrid"])
+def test_metadata_narrows_by_name_and_value(wb: Workbench, strategy: str) -> None:
+    for title, metadata in {
+        "Ann": {"author": "Ann Reyes", "status": "final", "reviewers": ["Ben", "Cy"]},
+        "Ben": {"author": "Ben Okafor", "status": "final", "year": 2026},
+        "Cy": {"author": "Ann Reyes", "status": "draft"},
+        "None": {},
+    }.items():
+        wb.documents.create(text=f"{SAME} By {title}.", title=title, metadata=metadata)
+
+    def titles(*wanted: str) -> set[str]:
+        return {hit.document_title for hit in wb.search("login endpoint", strategy, scope=Scope(metadata=wanted))}
+
+    assert titles("status=final") == {"Ann", "Ben"}
+    assert titles("status=FINAL", "author=ann reyes") == {"Ann"}  # every name, regardless of case of the value
+    assert titles("author=Ann Reyes", "author=Ben Okafor") == {"Ann", "Ben", "Cy"}  # one of the values
+    assert titles("reviewers=Cy") == {"Ann"} and titles("year=2026") == {"Ben"}
+    assert titles("status=lost") == set() and titles("colour=red") == set()
+    counted = wb.sources.metadata_values()
+    assert (counted["status=final"], counted["author=Ann Reyes"], counted["reviewers=Cy"]) == (2, 2, 1)
+    with pytest.raises(ScopeError, match=r"Invalid metadata 'status': use NAME=VALUE"):
+        titles("status")

@@ -232,7 +232,7 @@ def test_what_is_wrong_with_a_table_is_one_sentence(animals: Workbench, theirs: 
         attach("one", theirs, "items", {**columns, "vector": "body"}, model="hash")
     with pytest.raises(InvalidInput, match="Invalid distance 'far': use one of 'cosine', 'l2', 'ip'"):
         attach("one", theirs, "items", columns, model="hash", distance="far")
-    with pytest.raises(InvalidInput, match=r"None of the 0 selected rows of .* has a vector"):
+    with pytest.raises(InvalidInput, match=r"No row of .* is selected; fill the table, or correct the filter"):
         attach("one", theirs, "items", columns, model="hash")
     run(theirs, "INSERT INTO items VALUES (1, 'An owl', '', NULL, '[1,2,3]')")
     with pytest.raises(InvalidInput, match="have 3 dimensions, and those of the model 'hash' have 512; name the model"):

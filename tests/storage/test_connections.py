@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -131,6 +132,34 @@ def test_a_server_that_is_frozen_is_reported_and_serves_again_once_it_continues(
             process.resume()
     time.sleep(1.1)
     assert database.row(one) == {"one": 1}
+    database.close()
+    leave_server(shared_home / "postgres")
+
+
+def test_a_statement_that_runs_when_the_server_freezes_is_reported_instead_of_waiting(shared_home: Path) -> None:
+    database = Database(start_embedded_server(shared_home / "postgres"), connect_timeout=2.0)
+    number = postmaster(shared_home)
+    assert number is not None
+    server = psutil.Process(number)
+    processes: list[psutil.Process] = []
+
+    def freeze() -> None:
+        processes.extend([server, *server.children(recursive=True)])
+        for process in processes:
+            process.suspend()
+
+    with database.reading() as connection:  # a server that is only busy is waited for
+        connection.execute("SELECT pg_sleep(6)")
+    freezing = threading.Timer(1.0, freeze)
+    freezing.start()
+    try:
+        with pytest.raises(StorageError, match="lost a connection"):
+            database.row(psycopg.sql.SQL("SELECT pg_sleep(600)"))
+    finally:
+        freezing.join()
+        for process in processes:
+            process.resume()
+    assert database.row(psycopg.sql.SQL("SELECT 1 AS one")) == {"one": 1}
     database.close()
     leave_server(shared_home / "postgres")
 

@@ -13,12 +13,11 @@ from workbench.cli.output import Output, print_fields, print_table, strip_contro
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import Cancelled, InvalidInput, UnreadableDocument
 from workbench.formatting import parse_assignments
-from workbench.types import Document
+from workbench.types import Document, IngestReport
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.types import IngestReport
     from workbench.workbench import Workbench
 
 # workbench ingest

@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.cli.output import Output
 from workbench.cli.session import open_workbench
 from workbench.errors import ConfigurationError, Conflict
 from workbench.formatting import count_text, size_text
-
-if TYPE_CHECKING:
-    from workbench.cli.output import Output
 
 # workbench export
 

@@ -12,7 +12,7 @@ from workbench.cli.options import SubcommandFunction, Subcommands
 from workbench.cli.output import Output, strip_control_chars
 from workbench.cli.session import cancel_on_sigint
 from workbench.errors import InvalidInput
-from workbench.types import ARTICLE_CATEGORIES, weak_match_text
+from workbench.types import ARTICLE_CATEGORIES, Evidence, weak_match_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from workbench.services.archives import ArchiveResult
     from workbench.services.article_files import Article
     from workbench.services.workspaces import ConversationHit
-    from workbench.types import Evidence
     from workbench.workbench import Workbench
 
 # workbench articles

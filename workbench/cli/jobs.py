@@ -30,7 +30,6 @@ from workbench.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from rich.console import Console

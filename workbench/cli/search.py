@@ -16,7 +16,7 @@ from workbench.display import heading_text, movement_text
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.export import CompareArguments, export_comparison
 from workbench.formatting import count_text
-from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
+from workbench.marking import TableExcerpt, excerpt, remove_rows, split_matches, table_excerpt
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask, combine_with_indexes, parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED_STRATEGIES
@@ -24,13 +24,10 @@ from workbench.services.checks import MAX_RESULTS, check_limit
 from workbench.text import language_title
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from workbench.marking import TableExcerpt
     from workbench.retrieval.explain import Explanation
     from workbench.services.answers import Answer
     from workbench.types import Comparison, Passage, SearchResult
@@ -215,13 +212,24 @@ def _add_question(parser: argparse.ArgumentParser, limit: int, purpose_of_limit:
     add_strategy(parser)
     parser.add_argument("--limit", type=int, default=limit, metavar="N", help=purpose_of_limit)
     parser.add_argument("--index", metavar="NAME", help="index to search, instead of the default one")
+    _add_history(parser)
     add_parameters(parser)
     add_scope(parser)
 
 
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--history",
+        action="append",
+        default=[],
+        metavar="TURN",
+        help="earlier turn of the conversation: the first question, its answer, the next question, ...; repeatable",
+    )
+
+
 def _read_ask(arguments: argparse.Namespace, limit: int) -> Ask:
     parameters = read_parameters(arguments.strategy, arguments.set)
-    return Ask(arguments.strategy, limit, read_scope(arguments), arguments.index, parameters)
+    return Ask(arguments.strategy, limit, read_scope(arguments), arguments.index, parameters, history=arguments.history)
 
 
 def run_search(arguments: argparse.Namespace, out: Output) -> int:
@@ -244,6 +252,8 @@ def run_search(arguments: argparse.Namespace, out: Output) -> int:
         headers = {} if out.as_json else wb.answers.table_headers(result.results, result.index)
     for note in result.notes:
         out.message(note)
+    if result.rewritten:
+        out.message(f"Searched for: {result.rewritten}")
     shown = result.results[arguments.offset :]
     if result.results and not shown:
         out.message(f"Only {len(result)} passages were found; use an --offset below {len(result)}.")
@@ -288,6 +298,7 @@ def declare_compare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the comparison to a file: .md, .json, or a notebook that repeats it (.ipynb)",
     )
+    _add_history(parser)
     add_parameters(parser)
     add_scope(parser)
 
@@ -302,10 +313,13 @@ def run_compare(arguments: argparse.Namespace, out: Output) -> int:
         with suppress(WorkbenchError):  # a column that fails reports it
             wb.warm()  # else every column would include the time of loading
         comparison = wb.compare(
-            arguments.query, names, arguments.limit, scope, index=arguments.index, parameters=parameters
-        )
+            arguments.query, names, arguments.limit, scope, index=arguments.index, parameters=parameters,
+            history=arguments.history,
+        )  # fmt: skip
     if arguments.export:
-        asked = CompareArguments(tuple(names), arguments.limit, scope, arguments.index, parameters or {})
+        asked = CompareArguments(
+            tuple(names), arguments.limit, scope, arguments.index, parameters or {}, arguments.history
+        )
         _write_export(Path(arguments.export), export_comparison(comparison, asked, arguments.export))
         out.message(f"Written to {arguments.export}.")
     for note in comparison.notes:

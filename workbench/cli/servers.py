@@ -15,7 +15,6 @@ from workbench.runtime import check_extra, exit_now
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
     from workbench.app.shell.serve import PublicServer
-    from workbench.cli.output import Output
     from workbench.settings import Settings
     from workbench.storage.tool_calls import Caller
     from workbench.types import ShouldStop

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from workbench.cli.options import Subcommands, add_parameters, add_yes_option, confirm, read_parameters
 from workbench.cli.output import Output, print_fields, print_table
 from workbench.errors import Conflict, NotFound
-from workbench.types import Ranker, Scope
+from workbench.types import Promotion, Ranker, Scope
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.types import Promotion
     from workbench.workbench import Workbench
 
 # Promotion of a strategy

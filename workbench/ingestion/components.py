@@ -25,7 +25,6 @@ from workbench.ingestion.chunking import ChunkInput, CutPassage, CuttingTask, Pi
 from workbench.types import JsonValue
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import BaseNode, Document, TextNode
     from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -122,12 +121,12 @@ def load_component(name: str, given: Mapping[str, object], offered: Mapping[str,
             hint = "It was passed as an object in another process; pass it to wb.indexes.add_component here, too."
             raise NotFound("component", name, hint)
         return _objects[name]
-    from workbench.models.llamaindex import import_attribute
+    from importlib.metadata import EntryPoint
 
     path, options = _split_name(name)
     options |= {key: _read_value(value) for key, value in given.items()}
     try:
-        found = import_attribute(path)
+        found: object = EntryPoint("", path if ":" in path else ":".join(path.rsplit(".", 1)), "").load()
     except Exception as error:
         raise InvalidInput(f"Importing the component {name!r} failed ({describe_fault(error)}).") from error
     if inspect.isclass(found) or not _is_runnable(found):
@@ -542,14 +541,7 @@ def _count(passages: int) -> str:
     return "1 passage is" if passages == 1 else f"{passages:,} passages are"
 
 
-# Our models and chunkers in LlamaIndex
-
-
-def make_embed_model(encoder: Encoder) -> BaseEmbedding:
-    """Return a model as a LlamaIndex embedding."""
-    from workbench.models.llamaindex import WorkbenchEmbedding
-
-    return WorkbenchEmbedding(encoder)
+# Our chunkers in LlamaIndex
 
 
 def make_node_parser(name: str, options: Mapping[str, object], encoder: Encoder) -> NodeParser:

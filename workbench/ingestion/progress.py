@@ -34,11 +34,11 @@ class Forecast:
 
     def __init__(self, sizes: Sequence[int], pace: float | None = None) -> None:
         """Args:
-        sizes: Bytes of the items; 0 means unknown and counts as a short text.
+        sizes: Bytes of the items, 0 if unknown; each counts as one passage at least.
         pace: Seconds per passage in the previous ingest, including storing, if known.
         """
         self._pace = pace
-        self._sizes = {place: size or PASSAGE_BYTES for place, size in enumerate(sizes)}
+        self._sizes = {place: max(size, PASSAGE_BYTES) for place, size in enumerate(sizes)}
         self._waiting = set(self._sizes)
         self._waiting_bytes = sum(self._sizes.values())
         self._last = max(self._sizes, key=lambda place: self._sizes[place], default=0)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from workbench.errors import Cancelled, NotFound, WorkbenchError
+from workbench.errors import Cancelled, ConnectionLost, NotFound, WorkbenchError
 from workbench.jobs.runners import Runner, Runners
 from workbench.jobs.sharing import Assignment, WorkerStopped
 from workbench.storage.job_parts import PartLost
@@ -91,7 +91,7 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
         with measure(JOB, job.kind, job=job.id, leads=True) as span, assignment.send_heartbeats():
             outcome = runner(assignment)
             span.add_attributes(with_errors=outcome.with_errors)
-    except PartLost:  # the connection was interrupted; finished parts are kept
+    except (PartLost, ConnectionLost):  # finished parts are kept
         jobs.release(job.id)
         raise WorkerStopped from None
     except Cancelled:
@@ -130,7 +130,14 @@ class WorkerHandle:
     """A worker in a thread of this process; ``stop`` releases its jobs and waits for it."""
 
     def __init__(
-        self, jobs: Jobs, queue: Queue, runners: Runners, concurrency: int, heartbeat: float, stalled: float
+        self,
+        jobs: Jobs,
+        queue: Queue,
+        runners: Runners,
+        *,
+        concurrency: int = MAX_CONCURRENT_JOBS,
+        heartbeat: float = HEARTBEAT_INTERVAL_S,
+        stalled: float = STALLED_AFTER_S,
     ) -> None:
         """Internal; use ``start_worker``."""
         self.name = f"{socket.gethostname()}/{os.getpid()}"
@@ -298,13 +305,7 @@ class WorkerOptions(TypedDict, total=False):
 
 def start_worker(jobs: Jobs, queue: Queue, runners: Runners, **options: Unpack[WorkerOptions]) -> WorkerHandle:
     """Start a worker in this process; it runs jobs of the kinds in ``runners`` until ``stop`` is called."""
-    complete: WorkerOptions = {
-        "concurrency": MAX_CONCURRENT_JOBS,
-        "heartbeat": HEARTBEAT_INTERVAL_S,
-        "stalled": STALLED_AFTER_S,
-        **options,
-    }
-    handle = WorkerHandle(jobs, queue, runners, **complete)
+    handle = WorkerHandle(jobs, queue, runners, **options)
     handle.start()
     return handle
 

@@ -1,4 +1,4 @@
-"""Embedding models and rerankers behind HTTP: a table of providers for each, and one client that all share."""
+"""Models behind HTTP: a table of providers for each kind, and the client of embedding models and rerankers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -381,6 +381,18 @@ class EndpointEncoder(PlainEncoder):
         if rows.shape[0] != len(texts) or not rows.size or not np.isfinite(rows).all():
             raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
         return normalise_rows(rows)
+
+
+# Chat models. Each provider has an API that is compatible with OpenAI's "Chat Completions"; ``path`` follows the URL.
+LLM_PROVIDERS: dict[str, Provider] = {
+    "openai": replace(EMBEDDING_PROVIDERS["openai"], path=""),
+    "anthropic": Provider(url="https://api.anthropic.com", path="/v1", key="ANTHROPIC_API_KEY"),
+    "cohere": Provider(url="https://api.cohere.ai", path="/compatibility/v1", key="COHERE_API_KEY"),
+    "gemini": Provider(url="https://generativelanguage.googleapis.com", path="/v1beta/openai", key="GEMINI_API_KEY"),
+    "mistral": Provider(url="https://api.mistral.ai", path="/v1", key="MISTRAL_API_KEY"),
+    "ollama": replace(EMBEDDING_PROVIDERS["ollama"], path="/v1"),
+    "endpoint": Provider(path="", key=OWN_KEY),  # vLLM, LM Studio, LiteLLM and others
+}
 
 
 # Rerankers

@@ -23,7 +23,7 @@ from workbench.models.encoder import (
     PlainEncoder,
     normalise_rows,
 )
-from workbench.models.model_names import MAX_TOKENS, ModelName
+from workbench.models.model_names import MAX_TOKENS, ModelName, load_object
 
 FRAMEWORK_BATCH_SIZE = 32
 
@@ -71,46 +71,17 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     )
 
 
-def import_attribute(path: str) -> object:
-    """Return what ``package.module:attribute`` or ``package.module.attribute`` names.
-
-    Raises:
-        ImportError, AttributeError or ValueError: There is no such attribute.
-    """
-    module, _, attribute = path.rpartition(":" if ":" in path else ".")
-    found: object = importlib.import_module(module)
-    for name in attribute.split("."):
-        found = getattr(found, name)
-    return found
-
-
 def load_own_encoder(model: ModelName) -> Encoder:
-    """Return the encoder behind ``python:package.module:attribute``, or with a dot instead of the second colon.
-
-    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a class or function
-    without arguments that makes one of them.
-
-    Raises:
-        ConfigurationError: There is no such attribute, or it has another type.
-    """
-    try:
-        found = import_attribute(model.model)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE:ATTRIBUTE."
-        ) from error
-    is_model = isinstance(found, BaseEmbedding) or hasattr(found, "encode_query")
-    if callable(found) and (isinstance(found, type) or not is_model):
-        found = cast("Callable[[], object]", found)()
-    if isinstance(found, BaseEmbedding):
-        embedding = found
-        return FrameworkEncoder(model.text, lambda: embedding, int(model.read_number(MAX_TOKENS)), model.prefixes)
-    if hasattr(found, "encode_query"):
-        return cast("Encoder", found)
-    raise ConfigurationError(
-        f"The embedding model '{model.text}' is a {type(found).__name__}; it must be a LlamaIndex BaseEmbedding or an "
-        "Encoder of the workbench."
+    """Return the encoder of a user: a LlamaIndex ``BaseEmbedding`` or an ``Encoder``. Raises ConfigurationError."""
+    found = load_object(
+        model.text,
+        model.model,
+        lambda one: isinstance(one, BaseEmbedding) or hasattr(one, "encode_query"),
+        "a LlamaIndex BaseEmbedding or an Encoder of the workbench",
     )
+    if not isinstance(found, BaseEmbedding):
+        return cast("Encoder", found)
+    return FrameworkEncoder(model.text, lambda: found, int(model.read_number(MAX_TOKENS)), model.prefixes)
 
 
 class FrameworkEncoder(PlainEncoder):

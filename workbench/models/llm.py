@@ -11,21 +11,29 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from workbench.errors import ConfigurationError, ModelError, WorkbenchError
-from workbench.models.model_names import BYTES_PER_TOKEN
+from workbench.errors import ConfigurationError, ModelError, WorkbenchError, describe_fault, list_choices
+from workbench.models.model_names import (
+    BYTES_PER_TOKEN,
+    LLM_FAMILIES,
+    LLM_OPTIONS,
+    ModelName,
+    load_object,
+    parse_model_name,
+)
 from workbench.runtime import check_extra
 from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, mark_slow_step
 
 if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
     from llama_index.llms.openai import OpenAI
     from openai.types import CompletionUsage
 
@@ -75,13 +83,29 @@ class Llm:
     """One chat model; it connects when first used. Thread-safe."""
 
     writes_by_grammar = False  # whether JSON output is constrained to its schema
+    is_own = False  # whether it is an object of a user, without a URL
 
-    def __init__(self, base_url: str, model: str, api_key: str = "", timeout: float = 60.0) -> None:
-        """Configure the model; ``timeout`` is in seconds until the next piece of an answer."""
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        api_key: str = "",
+        timeout: float = 60.0,
+        settings: tuple[str, str, str] = ("WORKBENCH_LLM_API_KEY", "WORKBENCH_LLM_BASE_URL", "WORKBENCH_LLM_MODEL"),
+    ) -> None:
+        """Configure the model.
+
+        Args:
+            base_url: URL of its API.
+            model: Its name there.
+            api_key: The key; "" if it needs none.
+            timeout: Seconds until the next piece of an answer.
+            settings: What errors advise to correct: the key, the URL and the name.
+        """
         if not model:
             raise ConfigurationError("WORKBENCH_LLM_BASE_URL is set without a model; set WORKBENCH_LLM_MODEL too.")
         self.name, self.api_key = model, api_key
-        self._base_url, self._timeout = base_url, timeout
+        self._base_url, self._timeout, self._settings = base_url, timeout, settings
         self._client: Any = None
 
     def base_url(self) -> str:
@@ -198,7 +222,7 @@ class Llm:
         return {}
 
     def _unreachable(self) -> str:
-        return "is unreachable, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
+        return f"is unreachable, or closed the connection; start it or correct {self._settings[1]}"
 
     def _attempt(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -223,9 +247,9 @@ class Llm:
         elif status == 429:
             what = f"returned too many requests (429), {MAX_ATTEMPTS} times; try later"
         elif status in (401, 403):
-            what = f"rejected the API key ({status}); correct WORKBENCH_LLM_API_KEY"
+            what = f"rejected the API key ({status}); correct {self._settings[0]}"
         elif status == 404:
-            what = "does not know that model or address (404); correct WORKBENCH_LLM_BASE_URL or WORKBENCH_LLM_MODEL"
+            what = f"does not know that model or address (404); correct {self._settings[1]} or {self._settings[2]}"
         elif status == 400:
             what = "rejected the request (400), which may be longer than its context; ask for fewer passages"
         elif status is not None:
@@ -251,6 +275,54 @@ def _retry_delay(error: Exception, attempt: int) -> float:
     except (KeyError, ValueError):
         wanted = float(2 ** (attempt - 1))
     return min(max(wanted, 0.0), MAX_RETRY_DELAY_S)
+
+
+class OwnLlm(Llm):
+    """A LlamaIndex LLM of a user."""
+
+    is_own = True
+
+    def __init__(self, name: str, llm: LLM) -> None:
+        super().__init__("", name)
+        self.framework = llm  # pyright: ignore[reportIncompatibleVariableOverride, reportAttributeAccessIssue] - any LLM
+
+    def _failure(self, error: Exception) -> ModelError:
+        return ModelError(f"The LLM {self.name!r} failed ({describe_fault(error)}); correct it or use another one.")
+
+
+def load_llm(name: str, base_url: str, api_key: str, timeout: float, variables: Mapping[str, str]) -> Llm:
+    """Return an LLM by name; nothing is sent before the first prompt.
+
+    Args:
+        name: ``FAMILY:MODEL?option=value``, ``python:PACKAGE.MODULE:ATTRIBUTE``, the path of a GGUF file, or the name
+            of a model at the configured endpoint.
+        base_url: URL of the configured endpoint; "" if there is none.
+        api_key: Its key.
+        timeout: Seconds until the next piece of an answer.
+        variables: Environment variables, for the keys and URLs of providers.
+
+    Raises:
+        ConfigurationError: The name is invalid, or a key, a URL, a file or an extra is missing.
+    """
+    model = parse_model_name(name, LLM_OPTIONS) if name.partition(":")[0] in LLM_FAMILIES else None
+    if model is None and (not base_url or name.lower().endswith(GGUF_SUFFIX)):
+        return LocalLlm(name, timeout)
+    if model is None:
+        return Llm(base_url, name, api_key, timeout)
+    if model.family == "python":
+        return OwnLlm(name, _load_own_llm(model))
+    from workbench.models.endpoints import LLM_PROVIDERS, find_endpoint
+
+    provider = LLM_PROVIDERS[model.family]
+    endpoint = find_endpoint(model, provider, variables)
+    settings = (endpoint.key_variable or "its key", "its option url", "its name")
+    return Llm(endpoint.url.rstrip("/") + provider.path, model.model, endpoint.key, timeout, settings)
+
+
+def _load_own_llm(model: ModelName) -> LLM:
+    from llama_index.core.llms import LLM
+
+    return cast("LLM", load_object(model.text, model.model, lambda one: isinstance(one, LLM), "a LlamaIndex LLM"))
 
 
 # A chat model from a GGUF file, which llama.cpp runs in a child process (the extra local-llm)
@@ -327,7 +399,7 @@ class LocalLlm(Llm):
         if model.suffix.lower() != GGUF_SUFFIX:
             raise ConfigurationError(
                 f"WORKBENCH_LLM_MODEL is {path!r}, which is not a GGUF file; set WORKBENCH_LLM_BASE_URL to the "
-                "endpoint that serves this model."
+                f"endpoint that serves this model, or use FAMILY:MODEL with one of {list_choices(LLM_FAMILIES)}."
             )
         if not model.is_file():
             raise ConfigurationError(f"File not found: {path}. Correct WORKBENCH_LLM_MODEL.")

@@ -7,12 +7,13 @@ of a name; they come from environment variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 from urllib.parse import parse_qsl
 
-from workbench.errors import ConfigurationError, InvalidInput
+from workbench.errors import ConfigurationError, InvalidInput, describe_fault
 from workbench.types import Parameter, ParameterValue, read_parameters
 
 MAX_DIMENSIONS = 16_000  # that pgvector stores
@@ -35,6 +36,7 @@ TOKENS = Parameter(
     choices=("minilm", "multilingual", "none"),
 )
 PRICE = Parameter("price", "float", 0.0, "Dollars per million tokens, for estimates; 0 if unknown.", 0.0, 10_000.0)
+LLM_PRICE = Parameter("price", "text", "", "Dollars per million tokens, INPUT or INPUT/OUTPUT, for estimates.")
 SEARCH_PRICE = Parameter(
     "price", "float", 0.0, "Dollars per 1,000 searches, for estimates; 0 if unknown.", 0.0, 10_000.0
 )
@@ -42,6 +44,8 @@ BYTES_PER_TOKEN = 4  # of English text, for estimates
 CALLS = (URL, BATCH, CONCURRENCY, RATE, RETRIES, TIMEOUT)
 EMBEDDING_OPTIONS = (*CALLS, PRICE, DIMENSIONS, MAX_TOKENS, QUERY_PREFIX, PASSAGE_PREFIX, TOKENS)
 RERANKER_OPTIONS = (URL, RATE, RETRIES, TIMEOUT, SEARCH_PRICE)
+LLM_OPTIONS = (URL, LLM_PRICE)
+LLM_FAMILIES = ("openai", "anthropic", "cohere", "gemini", "mistral", "ollama", "endpoint", "python")
 _SECRET = re.compile(r"key|token$|secret|password", re.IGNORECASE)
 
 
@@ -110,6 +114,58 @@ def find_price(text: str) -> float:
     """Return the price in the name of a model: dollars per million tokens, or per 1,000 searches; 0 if unknown."""
     given = dict(parse_qsl(text.partition("?")[2]))
     return float(SEARCH_PRICE.read(given.get(PRICE.name, 0.0)))
+
+
+def parse_llm_price(text: str, place: str = "The price of an LLM") -> tuple[float, float]:
+    """Return the dollars per million tokens that an LLM reads and writes, from INPUT or INPUT/OUTPUT.
+
+    ``place`` is what has the price, for errors.
+
+    Raises:
+        ConfigurationError: The text has another form.
+    """
+    try:
+        prices = [float(part) for part in (text.strip() or "0").split("/")]
+        if len(prices) > 2 or not all(0 <= price < 1e6 for price in prices):
+            raise ValueError
+    except ValueError:
+        raise ConfigurationError(
+            f"{place} is {text!r}; use dollars per million tokens, INPUT or INPUT/OUTPUT such as 0.15/0.60."
+        ) from None
+    return prices[0], prices[-1]
+
+
+# Models of users: ``python:package.module:attribute``
+
+
+def load_object(text: str, path: str, is_model: Callable[[object], bool], wanted: str) -> object:
+    """Return the model behind ``python:package.module:attribute``, or with a dot instead of the second colon.
+
+    A class, or a function without arguments, makes the model.
+
+    Args:
+        text: Name of the model, for errors.
+        path: Its part after ``python:``.
+        is_model: Returns whether an object is a model.
+        wanted: What it should be.
+
+    Raises:
+        ConfigurationError: There is no such attribute, making it failed, or it has another type.
+    """
+    from importlib.metadata import EntryPoint  # imported on use, because it takes 20 ms
+
+    try:
+        found: object = EntryPoint("", path if ":" in path else ":".join(path.rsplit(".", 1)), "").load()
+        if callable(found) and (isinstance(found, type) or not is_model(found)):
+            found = cast("Callable[[], object]", found)()
+    except Exception as error:  # also of the user's function
+        raise ConfigurationError(
+            f"The model '{text}' was not loaded ({describe_fault(error)}); use python:PACKAGE.MODULE:ATTRIBUTE, of a "
+            "module that Python finds."
+        ) from error
+    if not is_model(found):
+        raise ConfigurationError(f"The model '{text}' is a {type(found).__name__}; it must be {wanted}.")
+    return found
 
 
 # Prefixes that models were trained with, from their model cards on Hugging Face

@@ -28,6 +28,7 @@ class Ask(Value):
     min_similarity: float = 0.0  # minimum cosine, 0..1, of question and passage, applied before the limit
     built_in: str = DEFAULT_STRATEGY  # strategy to use if none is named or promoted
     fold_copies: bool = True  # fold passages with nearly the same text under the best one
+    history: Sequence[str] = ()  # earlier turns of a conversation, oldest first: question, answer, question, ...
     interleaves: bool = False  # mix in the results of the promotion's rival; for callers that log what is opened
 
 

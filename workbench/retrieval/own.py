@@ -68,6 +68,7 @@ _IDS = ("passage_id", "id", "_id", "id_", "node_id", "chunk_id", "document_id", 
 _URLS = ("url", "source_url", "link", "source")
 _PATHS = ("path", "file_path", "source", "file_name", "filename")
 _TEXTS = ("text", "page_content", "content")
+_METADATA = ("metadata", "meta", "payload")
 
 
 def read_hit(item: object) -> OwnHit:
@@ -89,23 +90,19 @@ def read_hit(item: object) -> OwnHit:
         return _from_tuple(cast("Sequence[object]", item))
     if hasattr(item, "node") and hasattr(item, "score"):
         return _from_node(cast("Any", item).node, cast("Any", item).score)
-    if hasattr(item, "page_content"):
-        document = cast("Any", item)
-        named = {"id": getattr(document, "id", None), "text": document.page_content}
-        return _from_fields(_without_text(document.metadata) | named)
     if hasattr(item, "get_content"):
         return _from_node(cast("Any", item), None)
-    raise TypeError(f"it is {describe_type(item)}")
-
-
-def _without_text(metadata: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in metadata.items() if name not in _TEXTS}
+    names = (*_IDS, *_URLS, *_PATHS, *_TEXTS, "title", "score", *_METADATA)  # of a document of LangChain or Haystack
+    fields = {name: value for name in names if (value := getattr(item, name, None)) is not None}
+    if not fields:
+        raise TypeError(f"it is {describe_type(item)}")
+    return _from_fields(fields)
 
 
 def _from_node(item: object, score: object) -> OwnHit:
     node = cast("Any", item)
     named = {"id": node.node_id, "ref_doc_id": getattr(node, "ref_doc_id", None), "text": node.get_content()}
-    return _from_fields(_without_text(node.metadata) | named | {"score": score})
+    return _from_fields({"metadata": node.metadata, **named, "score": score})
 
 
 def _from_tuple(item: Sequence[object]) -> OwnHit:
@@ -129,6 +126,11 @@ def _read_id(value: object) -> str | None:
 
 
 def _from_fields(fields: Mapping[str, object]) -> OwnHit:
+    for name in _METADATA:
+        if isinstance(nested := fields.get(name), Mapping):
+            has_text = any(isinstance(fields.get(one), str) for one in _TEXTS)
+            rest = cast("Mapping[str, object]", nested).items()
+            fields = {key: value for key, value in rest if not has_text or key not in _TEXTS} | dict(fields)
     ids = tuple(dict.fromkeys(key for name in _IDS if (key := _read_id(fields.get(name)))))
     url = next((text for text in _list_texts(fields, _URLS) if "://" in text), "")
     path = next((text for text in _list_texts(fields, _PATHS) if "://" not in text), "")

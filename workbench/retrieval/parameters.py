@@ -65,7 +65,15 @@ DOCUMENT_WEIGHT = Parameter(
     0.0,
     1.0,
 )
-HYBRID = (VECTOR_WEIGHT, FUSION, DOCUMENT_WEIGHT, CUTOFF)
+IGNORE_TURNS, JOIN_TURNS, ASK_LLM = "ignore", "join", "llm"
+HISTORY = Parameter(
+    "history",
+    "choice",
+    JOIN_TURNS,
+    "Earlier turns of a conversation: joined to a short question, ignored, or an LLM rewrites the question.",
+    choices=(IGNORE_TURNS, JOIN_TURNS, ASK_LLM),
+)
+HYBRID = (VECTOR_WEIGHT, FUSION, DOCUMENT_WEIGHT, CUTOFF, HISTORY)
 RERANK = (*HYBRID, CANDIDATES, LATE_WEIGHT, CLUSTER_WEIGHT)
 
 SECTION, PAGE = "section", "page"
@@ -106,6 +114,12 @@ HYDE_WEIGHT = Parameter(
 QUERIES = Parameter("queries", "int", 3, "Number of rephrasings the LLM writes; each is searched.", 1, 8)
 GRADED_PASSAGES = Parameter("graded", "int", 10, "Top passages that the LLM grades; each costs tokens.", 2, 40)
 LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Weight of the LLM's grades relative to earlier scores.", 0.0, 1.0)
+LLM_NAME = Parameter(
+    "llm",
+    "text",
+    "",
+    "LLM for this run, such as openai:gpt-5-mini or endpoint:MODEL?url=URL; if empty, WORKBENCH_LLM_MODEL.",
+)
 RERANKER = Parameter(
     "reranker",
     "text",

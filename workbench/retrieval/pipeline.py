@@ -31,7 +31,7 @@ from workbench.retrieval.spelling import list_corrections
 from workbench.retrieval.stages.stage import RETRIEVED_STEP, Checkpoint, FinalOrder, Stage, put_preferred_first
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE, load_retrievers, load_stages
 from workbench.telemetry import SEARCH, measure
-from workbench.text import CONFIGURATIONS, language_title
+from workbench.text import CONFIGURATIONS, language_title, normalise
 from workbench.types import FAULT_END, TOTAL, SearchResult, TimedStep
 
 # Engine of a strategy
@@ -206,6 +206,7 @@ def _search(query: Query) -> SearchResult:
     timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
     return SearchResult(
         query=query.typed,
+        rewritten=query.text if request.history and query.text != normalise(query.typed) else "",
         strategy=request.strategy.name,
         scope=request.scope,
         under_filled=len(passages) + request.trace.cut < request.limit,

@@ -9,16 +9,17 @@ import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import QueryBundle
 
-from workbench.errors import ModelError
+from workbench.errors import SETUP_HINT, ConfigurationError, ModelError
 from workbench.models.encoder import MAX_UNREADABLE_SHARE, EncodedQuery, Encoder, FloatArray
 from workbench.retrieval.bm25 import weigh_terms
+from workbench.retrieval.llm_prompts import RETRIEVAL_SYSTEM, STANDALONE, quote_turns
 from workbench.retrieval.names import MatchedName, NamesCache, QuestionNames, normalize_for_names
-from workbench.retrieval.parameters import DOCUMENT_WEIGHT, FIRST_DEPTH
+from workbench.retrieval.parameters import ASK_LLM, DOCUMENT_WEIGHT, FIRST_DEPTH, HISTORY, IGNORE_TURNS
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.storage.database import Connection
@@ -145,6 +146,7 @@ class Request:
     correct: Callable[[Request, Connection, str, Words], Words] | None = None
     depth: int = FIRST_DEPTH  # minimum number of passages that each leg fetches
     fold_copies: bool = False  # fold passages with nearly the same text under the best one
+    history: tuple[str, ...] = ()  # earlier turns of the conversation, oldest first
     _scope_size: int | None = None
 
     @property
@@ -167,7 +169,7 @@ class Request:
         return self.store.index if self.remembered else None
 
     def question(self, asked: str | QueryBundle, encodings: dict[str, Encoding] | None = None) -> Query:
-        """Return a question for this request; a ``Query`` is returned unchanged.
+        """Return a question for this request, rewritten with the earlier turns; a ``Query`` is returned unchanged.
 
         Args:
             asked: The question, as text or LlamaIndex's bundle.
@@ -176,7 +178,7 @@ class Request:
         if isinstance(asked, Query):
             return asked
         text = asked if isinstance(asked, str) else asked.query_str
-        return Query(self, text, encodings, corrects_typos=True)
+        return Query(self, rewrite_turn(self, text), encodings, corrects_typos=True, typed=text)
 
     def float_param(self, parameter: Parameter, otherwise: float | None = None) -> float:
         """Return the value of a numeric parameter.
@@ -217,9 +219,10 @@ class Query(QueryBundle):
     Words, names and encoding are computed on first use and cached.
 
     Attributes:
-        typed: The question as it was given; ``text`` is normalised like the texts of documents.
+        typed: The question as it was given; ``text`` is normalised like the texts of documents, and may contain words
+            of earlier turns.
         request: The request.
-        encodings: Encodings of the question by model, shared between requests with the same question.
+        encodings: Encodings by model and text, shared between requests with the same question.
         names: Names in the question (``name_matching.read_names``), once read.
         reply: Text that an LLM wrote for the question: a hypothetical answer, or a list of rephrasings.
         spread: Spread of the nearest candidates (``legs.compute_spread``); None until both legs are read.
@@ -229,11 +232,17 @@ class Query(QueryBundle):
     """
 
     def __init__(
-        self, request: Request, text: str, encodings: dict[str, Encoding] | None = None, *, corrects_typos: bool = False
+        self,
+        request: Request,
+        text: str,
+        encodings: dict[str, Encoding] | None = None,
+        *,
+        corrects_typos: bool = False,
+        typed: str = "",
     ) -> None:
         """``corrects_typos`` is False for a text written by a model."""
         super().__init__(query_str=normalise(text) or text)
-        self.typed = text
+        self.typed = typed or text
         self.request = request
         self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
         self.names: QuestionNames | None = None
@@ -258,14 +267,14 @@ class Query(QueryBundle):
             vector: Replaces the question's vector.
             words: Replace the question's words.
         """
-        query = Query(request, self.typed, self.encodings, corrects_typos=self._corrects_typos)
+        query = Query(request, self.text, self.encodings, corrects_typos=self._corrects_typos, typed=self.typed)
         query.names, query.reply = self.names, self.reply
         query._words = self._words if words is None else words
         query._share_read, query._is_charged = self._share_read, self._is_charged
         if vector is not None:
             own = self.encoded
             moved = EncodedQuery(vector, own.token_axes, own.token_spans)
-            query.encodings, query._is_charged = {self._model: Encoding(moved)}, True
+            query.encodings, query._is_charged = {self._model_and_text: Encoding(moved)}, True
         return query
 
     @property
@@ -279,13 +288,13 @@ class Query(QueryBundle):
             ModelError: The index's model is unavailable.
         """
         trace = self.request.trace
-        known = self.encodings.get(self._model)
+        known = self.encodings.get(self._model_and_text)
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED):
                 encoded = self.request.encoder.encode_query(self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
-            self.encodings[self._model] = known
+            self.encodings[self._model_and_text] = known
         elif not self._is_charged and known.milliseconds:
             trace.charge_shared(TimedStep.EMBED, known.milliseconds)
         self._is_charged = True
@@ -329,14 +338,76 @@ class Query(QueryBundle):
         """Return the terms of the question, weighted against the scope, with corrections for unknown ones."""
         if self._words is None:
             words = _read_words(self.request, connection, self.text)
+            if self._is_joined:
+                words = weigh_earlier_terms(words, len(_TYPED_WORDS.findall(normalise(self.typed))))
             correct = self.request.correct if self._corrects_typos else None
             self._words = words if correct is None else correct(self.request, connection, self.text, words)
             _note_no_terms(self.request, self.text, self._words)
         return self._words
 
     @property
-    def _model(self) -> str:
-        return self.request.index.embedding_model
+    def _is_joined(self) -> bool:
+        """Whether earlier questions of a conversation follow the question in ``text``."""
+        request = self.request
+        by_llm = request.parameters.get(HISTORY.name) == ASK_LLM
+        return bool(request.history) and not by_llm and self.text.startswith(f"{normalise(self.typed)} ")
+
+    @property
+    def _model_and_text(self) -> str:
+        return f"{self.request.index.embedding_model}\n{self.text}"
+
+
+# A question with the earlier turns of its conversation
+
+MAX_STANDALONE_CHARS = 300  # longer questions by an LLM are cut
+MAX_TURN_CHARS = 500  # of an earlier question
+TURNS_JOINED = 2  # earlier questions
+EARLIER_WEIGHT = 1 / 3  # of a term that only earlier questions have
+_TYPED_WORDS = re.compile(r"[^\W_]+")
+
+
+def rewrite_turn(request: Request, question: str) -> str:
+    """Return the question to search for, given the earlier turns, by the strategy's parameter ``history``.
+
+    Raises:
+        ConfigurationError: An LLM is to rewrite it, and none is configured.
+    """
+    way = request.parameters.get(HISTORY.name, HISTORY.default)
+    if not request.history or way == IGNORE_TURNS:
+        return question
+    if way == ASK_LLM and (standalone := _ask_llm_to_rewrite(request, question)):
+        return standalone
+    return join_turns(request.history, question)
+
+
+def join_turns(history: Sequence[str], question: str) -> str:
+    """Return a question, followed by the user's last questions; answers of the other side are left out."""
+    return " ".join([question, *(turn[:MAX_TURN_CHARS] for turn in history[::2][-TURNS_JOINED:])])
+
+
+def weigh_earlier_terms(words: Words, count: int) -> Words:
+    """Return the terms of joined questions; those that are not among the first ``count`` words count less."""
+    terms = [term for term in words.terms if term.id is not None]
+    weights = tuple(
+        weight if term.position <= count else weight * EARLIER_WEIGHT
+        for term, weight in zip(terms, words.weights.weights, strict=True)
+    )
+    return replace(words, weights=replace(words.weights, weights=weights))
+
+
+def _ask_llm_to_rewrite(request: Request, question: str) -> str:
+    """Return the question as an LLM rewrites it; "" with a note if it fails."""
+    if request.llm is None:
+        raise ConfigurationError(f"The parameter history=llm needs an LLM: {SETUP_HINT}; or use history=join.")
+    began = time.perf_counter()
+    try:
+        prompt = STANDALONE.format(question=quote_turns(request.history, question))
+        return " ".join(request.llm.complete(RETRIEVAL_SYSTEM, prompt).split())[:MAX_STANDALONE_CHARS]
+    except ModelError as error:
+        request.trace.note(f"history: {error} Earlier questions were joined instead.")
+        return ""
+    finally:
+        request.trace.charge_shared(TimedStep.LLM, (time.perf_counter() - began) * 1000)
 
 
 # Terms of a question for the keyword leg

@@ -30,6 +30,7 @@ from workbench.types import (
     QUERY,
     VECTOR,
     Index,
+    ParameterValue,
     read_parameters,
 )
 
@@ -148,7 +149,7 @@ _TABLE = (
         "An LLM writes a hypothetical answer; rerank over passages near it and the question.",
         "HydeRetriever",
         legs=(*_RERANK_LEGS, HYDE),
-        parameters=(*known.RERANK, known.HYDE_WEIGHT),
+        parameters=(*known.RERANK, known.HYDE_WEIGHT, known.LLM_NAME),
         stages=_RERANK_STAGES,
         needs_llm=True,
     ),
@@ -158,7 +159,7 @@ _TABLE = (
         "An LLM rephrases the question; all versions are searched, then rerank.",
         "MultiQueryRetriever",
         legs=(*_RERANK_LEGS, QUERY),
-        parameters=(*known.RERANK, known.QUERIES),
+        parameters=(*known.RERANK, known.QUERIES, known.LLM_NAME),
         stages=_RERANK_STAGES,
         needs_llm=True,
     ),
@@ -168,7 +169,7 @@ _TABLE = (
         "Rerank, then an LLM grades the top passages.",
         "HybridRetriever",
         legs=(*_RERANK_LEGS, LLM),
-        parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
+        parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT, known.LLM_NAME),
         stages=(*_RERANK_STAGES, "LlmRerank"),
         needs_llm=True,
     ),
@@ -316,6 +317,11 @@ def strategy_named(name: str) -> Strategy:
     if name not in STRATEGIES:
         raise InvalidInput(f"There is no strategy {name!r}; use one of {list_choices(STRATEGIES, 20)}.")
     return STRATEGIES[name]
+
+
+def asks_llm(name: str, parameters: Mapping[str, ParameterValue], *, has_turns: bool = True) -> bool:
+    """Return whether a search calls the LLM: the strategy does, or it rewrites a question with earlier turns."""
+    return STRATEGIES[name].needs_llm or (has_turns and parameters.get(known.HISTORY.name) == known.ASK_LLM)
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:

@@ -145,7 +145,7 @@ class AnswerService:
         request = self._requests.make(ask)
         if request.float_param(CUTOFF, otherwise=AGENT_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
             request.parameters = {**request.parameters, CUTOFF.name: AGENT_CUTOFF}
-        request.llm = self._corpus.llm
+        request.llm = request.llm or self._corpus.llm
         asked = request.question(query)
         result = run_search(asked)
         model = request.llm.name if request.llm is not None else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, list_choices
+from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, UnreadableDocument, list_choices
 from workbench.formatting import MB
 from workbench.ingestion.stamps import Stamp, stamp_files
 from workbench.marking import content_stems
@@ -134,7 +134,6 @@ class ArticleFolder:
 
 def read_article(path: Path, category: str) -> Article | None:
     """Return the article in a file; None if it has no title in front matter, is unreadable or too large."""
-    from workbench.errors import UnreadableDocument
     from workbench.ingestion.readers.plain_text import split_front_matter
     from workbench.ingestion.text import decode_text, normalise
 

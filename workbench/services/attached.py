@@ -68,6 +68,8 @@ def check_counts(table: str, counts: TableCounts) -> list[str]:
     Raises:
         InvalidInput: No row can be searched, or the vectors have several lengths.
     """
+    if not counts.rows:
+        raise InvalidInput(f"No row of {table} is selected; fill the table, or correct the filter.")
     if not counts.dimensions:
         raise InvalidInput(f"None of the {counts.rows:,} selected rows of {table} has a vector; check the filter.")
     if len(counts.dimensions) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import Conflict, InvalidInput
-from workbench.runtime import __version__
+from workbench.runtime import __version__, write_aside
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup, Manifest
 from workbench.storage.jobs import Queue
@@ -52,15 +52,12 @@ class BackupService:
         target, began = Path(path), time.perf_counter()
         if target.exists() and not replace:
             raise Conflict(f"{target} already exists; choose another file, or use --force to replace it.")
-        unfinished = target.with_name(target.name + ".part")
         try:
-            manifest = self._backup.write(unfinished, __version__, on_progress or (lambda progress: None))
-            unfinished.replace(target)
+            with write_aside(target) as unfinished:
+                manifest = self._backup.write(unfinished, __version__, on_progress or (lambda progress: None))
         except OSError as error:
             reason = error.strerror or error
             raise InvalidInput(f"Cannot write {target} ({reason}); choose another location.") from error
-        finally:
-            unfinished.unlink(missing_ok=True)
         return _make_report(target, manifest, began)
 
     def read(self, path: Path | str, *, on_progress: OnProgress | None = None) -> BackupReport:

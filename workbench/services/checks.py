@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from pathlib import PurePath
 
@@ -98,6 +98,20 @@ def check_query(query: object) -> None:
         raise InvalidInput("The query is empty.")
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {MAX_QUERY_CHARS:,}.")
+
+
+def check_history(history: Sequence[str]) -> tuple[str, ...]:
+    """Return the earlier turns of a conversation, each on one line.
+
+    Raises:
+        InvalidInput: They are not a list of str, or one contains an unpaired surrogate.
+    """
+    if isinstance(history, str) or not all(isinstance(turn, str) for turn in history):
+        raise InvalidInput("Invalid history: expected a list of str, the earlier turns from the oldest to the newest.")
+    turns = tuple(" ".join(turn.replace("\x00", "").split()) for turn in history)
+    if any("\ud800" <= char <= "\udfff" for turn in turns for char in turn):
+        raise InvalidInput("The history contains an unpaired surrogate; remove it and try again.")
+    return turns
 
 
 def check_similarity(similarity: float) -> None:

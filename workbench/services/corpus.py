@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from workbench.errors import (
@@ -23,7 +23,7 @@ from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.runtime import pause_gc
 from workbench.services.checks import check_key
 from workbench.storage.citations import Citations
-from workbench.storage.database import Database
+from workbench.storage.database import Database, dispose_engine
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
@@ -79,7 +79,7 @@ class Corpus:
         reader: Database,
         load_encoder: Callable[[str], Encoder],
         default_model: str,
-        load_llm: Callable[[], Llm | None] = lambda: None,
+        load_llm: Callable[[str], Llm | None] = lambda _: None,
         load_cross_encoder: Callable[[str], CrossEncoder | None] = lambda _: None,
     ) -> None:
         """Open the tables.
@@ -89,7 +89,7 @@ class Corpus:
             reader: Database that searches read: a replica, or the primary.
             load_encoder: Loads an encoder by its model's name; called once per name.
             default_model: Model of new indexes.
-            load_llm: Returns the LLM, or None if none is configured.
+            load_llm: Returns an LLM by name; for "" the configured one, or None.
             load_cross_encoder: Returns a cross-encoder by name; for "" the configured one, or None.
         """
         self.database, self.reader = database, reader
@@ -102,6 +102,7 @@ class Corpus:
         self._load_encoder, self.default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._cross_encoders: dict[str, CrossEncoder | None] = {}
+        self._llms: dict[str, Llm | None] = {}
         self._stores: dict[str, PassageStore] = {}
         self._elsewhere: dict[str, Database] = {}  # of attached tables, by address
         self._names: dict[str, tuple[datetime | None, NamesCache]] = {}
@@ -138,10 +139,21 @@ class Corpus:
             )
         return encoder
 
-    @cached_property
+    @property
     def llm(self) -> Llm | None:
         """The configured LLM, or None; raises ConfigurationError if its configuration is incomplete."""
-        return self._load_llm()
+        return self.find_llm()
+
+    def find_llm(self, name: str = "") -> Llm | None:
+        """Return an LLM by name, or the configured one; None if none is configured.
+
+        Raises:
+            ConfigurationError: Its name is invalid, or its package, key or URL is missing.
+        """
+        with self._lock:
+            if name not in self._llms:
+                self._llms[name] = self._load_llm(name)
+            return self._llms[name]
 
     def cross_encoder(self, name: str = "") -> CrossEncoder | None:
         """Return a cross-encoder by name, or the configured one; None if none is configured.
@@ -320,9 +332,9 @@ class Corpus:
 
     def embed_model(self, index: Index) -> BaseEmbedding:
         """Return the model of an index as a LlamaIndex embedding. Raises ModelError if loading the model failed."""
-        from workbench.ingestion.components import make_embed_model
+        from workbench.models.llamaindex import WorkbenchEmbedding
 
-        return make_embed_model(self.index_encoder(index))
+        return WorkbenchEmbedding(self.index_encoder(index))
 
     def finish_index(self, index: Index, on_step: Callable[[str], None] | None = None) -> None:
         """Bring the graph and the thresholds of evidence up to date after passages were written.
@@ -350,12 +362,9 @@ class Corpus:
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""
-        from workbench.storage.database import dispose_engine
 
-        loaded = self.__dict__.get("llm")  # without loading it only to close it
-        if loaded is not None:
-            loaded.close()
-
+        for llm in filter(None, self._llms.values()):
+            llm.close()
         for database in self._elsewhere.values():
             database.close()
         for database in {self.database, self.reader}:

@@ -347,7 +347,7 @@ class _OtherRankings:
     def _result(self, name: str, limit: int) -> SearchResult | None:
         if (name, limit) not in self._read:
             request = self.query.request
-            ask = Ask(name, limit, request.scope, request.index.name)
+            ask = Ask(name, limit, request.scope, request.index.name, history=request.history)
             try:
                 self._read[name, limit] = self.search.search(self.query.typed, ask, self.query.encodings)
             except (ModelError, InvalidInput):  # reported by the explained strategy

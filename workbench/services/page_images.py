@@ -9,16 +9,15 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from workbench.errors import NotFound
-from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE
+from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.services.checks import check_key
 from workbench.services.corpus import Corpus
-from workbench.types import Span, as_items
+from workbench.types import Passage, ScannedPage, Span, as_items
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from workbench.ingestion.readers.pdf.words import PageBox, PageLine
-    from workbench.types import Passage, ScannedPage
 
 
 # Lines of a page that contain a passage
@@ -170,7 +169,6 @@ class PageImages:
             NotFound: The original file was not kept.
             UnreadableDocument: No such page, or rendering failed.
         """
-        from workbench.ingestion.ocr.images import render_page
         from workbench.ingestion.readers.pdf.pages import page_rotation, trim_preamble
 
         check_key("document", document_id)

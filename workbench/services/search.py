@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, TypeVar
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, ScopeError, StatementRejected
 from workbench.retrieval.hits import agreement, draft_teams
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
+from workbench.retrieval.parameters import DEFAULT_RANKER, LLM_NAME, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import note_undated, resolve
 from workbench.retrieval.strategies import (
     STRATEGIES,
+    asks_llm,
     check_index,
     check_parameters,
     describe_unregistered,
     split_strategy,
     strategy_named,
 )
-from workbench.services.checks import check_limit, check_query, check_similarity
+from workbench.services.checks import check_history, check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.ranking import filter_documents
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from workbench.models.encoder import Encoder
     from workbench.retrieval.query import Encoding, Request
-    from workbench.types import ParameterValue, Ranker
+    from workbench.types import Parameter, ParameterValue, Ranker
 
 # Documents missing from an index
 
@@ -105,7 +106,8 @@ class Requests:
         name, index = split_strategy(ask.strategy or ask.built_in, ask.index)
         strategy = strategy_named(name)
         checked = check_parameters(name, ask.parameters)
-        remembered = remembered and not (strategy.needs_llm or strategy.own)
+        needs_llm = asks_llm(name, checked, has_turns=bool(ask.history))
+        remembered = remembered and not (needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         if chosen.is_attached:  # another process may have synced it
             remembered, chosen = False, self._corpus.index(index)
@@ -119,12 +121,15 @@ class Requests:
             parameters=checked,
             remembered=remembered,
             min_similarity=ask.min_similarity,
-            llm=self._corpus.llm if strategy.needs_llm else None,
-            cross_encoder=self._corpus.cross_encoder(_reranker(checked)) if strategy.needs_reranker else None,
+            llm=self._corpus.find_llm(_read_name(checked, LLM_NAME)) if needs_llm else None,
+            cross_encoder=self._corpus.cross_encoder(_read_name(checked, RERANKER))
+            if strategy.needs_reranker
+            else None,
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
             fold_copies=ask.fold_copies,
+            history=check_history(ask.history),
             correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
         )
 
@@ -168,8 +173,8 @@ class Requests:
     def check_usable(self, strategy: str, parameters: Mapping[str, ParameterValue] = MappingProxyType({})) -> None:
         """Raise ConfigurationError if a strategy lacks settings."""
         row = strategy_named(strategy)
-        lacks = (row.needs_llm and self._corpus.llm is None) or (
-            row.needs_reranker and self._corpus.cross_encoder(_reranker(parameters)) is None
+        lacks = (row.needs_llm and self._corpus.find_llm(_read_name(parameters, LLM_NAME)) is None) or (
+            row.needs_reranker and self._corpus.cross_encoder(_read_name(parameters, RERANKER)) is None
         )
         if lacks:
             raise ConfigurationError(f"The strategy {strategy!r} is not configured. {row.needs}")
@@ -229,9 +234,9 @@ class Requests:
             return UnavailableEncoder(index.embedding_model, str(error))
 
 
-def _reranker(parameters: Mapping[str, ParameterValue]) -> str:
-    """Return the reranker named in a strategy's parameters; "" for the configured one."""
-    return str(dict(parameters).get(RERANKER.name, ""))
+def _read_name(parameters: Mapping[str, ParameterValue], model: Parameter) -> str:
+    """Return the reranker or LLM named in a strategy's parameters; "" for the configured one."""
+    return str(dict(parameters).get(model.name, ""))
 
 
 def list_promotion_keys(scope: ResolvedScope) -> list[str]:
@@ -315,7 +320,7 @@ class SearchService:
         from workbench.retrieval.pipeline import build_engine
 
         request = self._requests.make(ask)
-        request.llm = self._corpus.llm
+        request.llm = request.llm or self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
         engine.served = partial(retry_on_primary, self._corpus)
         return engine

@@ -336,7 +336,7 @@ def read_only(database: Database, schema: str, seconds: int) -> Generator[Connec
         raise
     except StorageError as error:
         text = str(error).replace("WORKBENCH_DATABASE_URL", "the address of the attached table")
-        raise TableUnavailable(text) from error
+        raise TableUnavailable(text[:1].upper() + text[1:]) from error
 
 
 # Describing a table
@@ -451,6 +451,8 @@ def _choose_columns(request: TableRequest, table: str, columns: Mapping[str, _Co
         **_COLUMNS_OF_FORMATS.get(found, {}),
     }
     roles = {**guessed, **{role: name.strip() for role, name in request.columns.items() if name.strip()}}
+    if not vectors:
+        raise InvalidInput(f"{table} has no column of the type vector or halfvec; only these can be searched.")
     for role in ("id", "text", "vector"):
         if not roles[role]:
             given = vectors if role == "vector" else columns

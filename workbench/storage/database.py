@@ -7,11 +7,12 @@ import logging
 import math
 import re
 import selectors
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -27,7 +28,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, NotFound, StatementRejected, StorageError
+from workbench.errors import Conflict, ConnectionLost, NotFound, StatementRejected, StorageError
 from workbench.storage.postgres import describe_rejection, last_line, quote_last_line
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ def translate_errors(url: str) -> Generator[None]:
             f"{quote_last_line(f'ERROR:  {error.diag.message_primary}')}"
         ) from error
     except (psycopg.OperationalError, psycopg.InternalError) as error:
-        is_statement = error.diag.severity_nonlocalized == "ERROR"
-        raise StorageError((_statement_sentence if is_statement else _connection_sentence)(url, error)) from error
+        if error.diag.severity_nonlocalized == "ERROR":
+            raise StorageError(_statement_sentence(url, error)) from error
+        raise ConnectionLost(_connection_sentence(url, error)) from error
     except psycopg.Error as error:
         if not _is_conninfo(url):  # the driver's message would contain the password
             raise StorageError(
@@ -291,6 +293,8 @@ IDLE_CHECK_AFTER_S = 2.0  # seconds of idleness after which a pooled connection 
 POOL_CHECK_AFTER_S = 2.0  # seconds without a free connection after which the database is checked
 POOL_TIMEOUT_S = 30.0  # seconds to wait for a connection of a busy database
 RETRY_AFTER_S = 1.0  # seconds after a timeout in which further calls, such as the rest of a page, fail at once
+WATCH_INTERVAL_S = 2.0  # seconds between checks for statements that a silent server will not answer
+SILENCE_FACTOR = 3  # connect timeouts without an answer after which a server counts as silent, not as busy
 _return_times: dict[int, float] = {}
 
 
@@ -315,6 +319,7 @@ class Database:
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
         self._pooled = False  # known once the pool is open
+        self._in_use: dict[Connection, float] = {}  # connections in use, and since when
         self._timeout: tuple[float, StorageError | None] = (
             0.0,
             None,
@@ -345,7 +350,26 @@ class Database:
                     },
                     name="rag-workbench",
                 )
+                threading.Thread(target=self._watch, args=(self._pool,), name="watch-database", daemon=True).start()
             return self._pool
+
+    def _watch(self, pool: ConnectionPool[Connection]) -> None:
+        """Cut connections on which a statement waits for a server that has fallen silent, such as a frozen one.
+
+        No timeout of the server or of the network's protocol ends such a statement.
+        """
+        while self._pool is pool:
+            time.sleep(WATCH_INTERVAL_S)
+            limit = time.monotonic() - self.connect_timeout
+            late = [(each, since) for each, since in list(self._in_use.items()) if since < limit]
+            try:
+                if late:
+                    check_reachable(self.url, SILENCE_FACTOR * self.connect_timeout)
+            except StorageError as error:
+                if isinstance(error.__cause__, psycopg.errors.ConnectionTimeout | PoolerTimeout):  # not if it rejects
+                    for connection, since in late:
+                        if self._in_use.get(connection) == since:
+                            _cut(connection)
 
     @contextmanager
     def transaction(self) -> Generator[Connection]:
@@ -373,12 +397,14 @@ class Database:
         pool = self._pool or self._open_pool()
         with translate_errors(self.url):
             connection = self._acquire(pool)
+            self._in_use[connection] = time.monotonic()
             try:
                 with connection:  # ends a transaction with commit or rollback
                     if self._pooled:
                         execute_with_timeout(connection, _BEGIN_STATEMENT, self.connect_timeout)
                     yield connection
             finally:  # instead of the pool's reset hook, which hands every return to a thread
+                del self._in_use[connection]
                 _return_times[id(connection)] = time.monotonic()
                 pool.putconn(connection)
 
@@ -479,6 +505,15 @@ def _has_pending_data(connection: psycopg.Connection[Any]) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(connection, selectors.EVENT_READ)
         return bool(selector.select(timeout=0))
+
+
+def _cut(connection: psycopg.Connection[Any]) -> None:
+    """Close a connection's socket under the thread that waits for it."""
+    with (
+        suppress(OSError, psycopg.Error),  # it has just ended
+        socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as duplicate,
+    ):
+        duplicate.shutdown(socket.SHUT_RDWR)
 
 
 def fetch_one(cursor: psycopg.Cursor[Row]) -> Row:

@@ -87,11 +87,12 @@ def _run_search(pending: PendingSearch[T], call: Callable[[], T]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """The scope, the index (None for the default) and the parameters of each strategy in a comparison."""
+    """How a comparison searches."""
 
     scope: Scope
-    index: str | None
-    parameters: Mapping[str, Mapping[str, ParameterValue]]
+    index: str | None  # None for the default
+    parameters: Mapping[str, Mapping[str, ParameterValue]]  # by strategy
+    history: tuple[str, ...] = ()  # earlier turns of a test question
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,9 @@ def _compare_columns(
     wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: SearchSettings
 ) -> Comparison:
     return wb.compare(
-        question, strategies=columns, limit=limit, scope=asking.scope, index=asking.index, parameters=asking.parameters
-    )
+        question, strategies=columns, limit=limit, scope=asking.scope, index=asking.index,
+        parameters=asking.parameters, history=asking.history,
+    )  # fmt: skip
 
 
 def _find_failures(

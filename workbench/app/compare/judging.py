@@ -127,6 +127,17 @@ def _find_question(test_set: TestSet, question: str) -> Question | None:
     return next((entry for entry in test_set.questions if entry.text.casefold() == wanted), None)
 
 
+def find_turns(wb: Workbench, question: str) -> tuple[str, ...]:
+    """Return the earlier turns of the question in the test set of the URL; () if it is not a part of a conversation."""
+    from evals.test_sets.store import TestSetStore
+
+    key, found = address.get("case") or address.get("judge"), None
+    if key and question.strip():
+        with suppress(NotFound):  # deleted
+            found = _find_question(TestSetStore(wb).load(key), question)
+    return found.turns if found else ()
+
+
 def read_marks(payload: object, after: int) -> list[Mark]:
     """Return the marks sent by the browser whose number is above ``after``."""
     rows = payload.get("marks") if isinstance(payload, Mapping) else None
@@ -139,7 +150,7 @@ def read_marks(payload: object, after: int) -> list[Mark]:
 QUEUE_TITLES = {"judge": "Judge", "history": "History", "agents": "Agents", "saved": "Saved"}
 MAX_QUEUED = 100  # questions in each list
 # Of a comparison: these are stored with it in the history. The rest of the URL is about panes and panels.
-COMPARISON_KEYS = ("q", "s", "n", "set", "on", "without", "names", *address.SCOPE_KEYS)
+COMPARISON_KEYS = ("q", "s", "n", "set", "on", "without", "names", "case", *address.SCOPE_KEYS)
 _SELECTION_KEYS = ("why", "by", "missed", "doc", "at", "cut", "form", "part")  # of the passage in the inspector
 
 

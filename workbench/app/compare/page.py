@@ -39,6 +39,7 @@ from workbench.app.compare.judging import (
     QUEUE_TITLES,
     QuestionJudging,
     ask_question,
+    find_turns,
     list_own_test_sets,
     show_queue,
     store_in_history,
@@ -160,15 +161,11 @@ def show_answer(wb: Workbench, comparison: Comparison, asking: SearchSettings, s
     column = [*find_live_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
     strategy, own_index = split_strategy(column, None)
     index, parameters = own_index or asking.index, asking.parameters.get(strategy)
-    key = (comparison.query, column, asking.scope, index, repr(parameters), change_count())
+    ask = Ask(strategy, DEFAULT_PASSAGES, asking.scope, index, parameters or {}, history=asking.history)
+    key = (comparison.query, column, repr(ask), change_count())
 
     def panel() -> None:
-        writing = get_or_start_answer(
-            key,
-            lambda: wb.answers.ask(
-                comparison.query, Ask(strategy, DEFAULT_PASSAGES, asking.scope, index, parameters or {})
-            ),
-        )
+        writing = get_or_start_answer(key, lambda: wb.answers.ask(comparison.query, ask))
         _draw_answer(writing, strategy_title(column), own_index or "", was_writing)
 
     was_writing = is_writing(key)
@@ -323,7 +320,8 @@ def _has_sample(wb: Workbench) -> bool:
 
 def show_export_button(comparison: Comparison, asking: SearchSettings, limit: int) -> None:
     """Show the popover with the file formats and the link."""
-    asked = CompareArguments(tuple(comparison.strategies), limit, asking.scope, asking.index, asking.parameters)
+    given = asking.scope, asking.index, asking.parameters, asking.history
+    asked = CompareArguments(tuple(comparison.strategies), limit, *given)
     with st.popover("Export", type="tertiary", icon=":material/ios_share:", key="export_popover"):
         for ending, (title, media_type, write) in EXPORT_FORMATS.items():
             st.download_button(
@@ -397,6 +395,7 @@ def _remove_invalid_values() -> None:
 # Document names in the question, as chips
 
 MAX_NAME_CHARS = 48  # of a chip
+MAX_TURNS_CHARS = 300  # of the earlier turns of a test question
 
 
 def show_name_chips(comparison: Comparison, scope: Scope) -> None:
@@ -593,8 +592,8 @@ def _show_results(
 ) -> ShownComparison | None:
     """Show the results of a question; return them once they are complete."""
     limit, columns = read_limit(), tuple(combine_with_indexes(strategies, read_indexes()))
-    asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies))
-    key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), change_count())
+    asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies), find_turns(wb, question))
+    key = (question, columns, limit, repr(asking), change_count())
     in_the_meantime = st.empty()  # a separate slot, which the board clears immediately
     try:
         pending = get_or_start_search(key, lambda: run_comparison(wb, question, columns, limit, asking))
@@ -645,6 +644,8 @@ def _show_comparison(
         return
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, key="above_board"):
         with st.container(gap=None):
+            if asking.history:
+                st.caption(escape_markdown(f"After: {' · '.join(asking.history)}", MAX_TURNS_CHARS))
             show_name_chips(comparison, asking.scope)
             show_live_line(wb, shown.serving, asking.scope)
             show_next_step(wb, judging is not None)

@@ -417,6 +417,7 @@ def _explain(
         scope=asking.scope,
         index=own_index or asking.index,
         parameters=asking.parameters.get(column, asking.parameters.get(strategy)),
+        history=asking.history,
         elsewhere=document_id is None,
     )
 

@@ -195,7 +195,8 @@ def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
         "xAxis": {
             "type": "category",
             "data": [f"{one.name} · {number}" for number, one in enumerate(points, start=1)],
-            "axisLabel": {"show": False},
+            "axisLabel": TEXT_STYLE
+            | {"show": len(points) <= MAX_POINTS_LABELLED, "interval": 0, "width": 150, "overflow": "truncate"},
         },
         "yAxis": {
             "type": "value",

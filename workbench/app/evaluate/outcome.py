@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from evals.experiments.catalogue import Experiments
+from evals.evaluation import SLICE_KEYS, Experiments, Slices, compare_in_slices, describe_slice, group_questions
 from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard
 from evals.experiments.runs import CellResult, Experiment
 from evals.gateway import map_document_ids, read_judged_texts
@@ -22,7 +22,6 @@ from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 
 if TYPE_CHECKING:
-    from evals.evaluation import Slices
     from workbench.workbench import Workbench
 
 # Chart of quality against latency
@@ -112,8 +111,6 @@ MAX_RUNS_IN_PARTS = 6  # the best ones; more columns are too narrow to read
 
 def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
     """Show the runs on each part of the questions, such as those about one source."""
-    from evals.evaluation import SLICE_KEYS, describe_slice
-
     runs = outcome.done_cells[:MAX_RUNS_IN_PARTS]
     if len(runs) < 2:
         return
@@ -122,14 +119,15 @@ def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
     choices = list(dict.fromkeys([*SLICE_KEYS, chosen]))
     show_value("parts", chosen, choices)
     st.selectbox(
-        "Parts by", choices, format_func=lambda key: PART_TITLES.get(key, str(key)), key="parts", accept_new_options=True,
+        "Parts by", choices, format_func=lambda key: PART_TITLES.get(key, str(key).capitalize()), key="parts",
+        accept_new_options=True,
         on_change=lambda: address.put(parts=st.session_state["parts"]), width=320,
         help="Or a name in the metadata of the questions or of the relevant documents",
     )  # fmt: skip
     with report_errors():
         parts = _load_parts(wb, outcome, chosen)
         columns = [
-            Column("part", PART_TITLES.get(chosen, chosen).partition(" of")[0]),
+            Column("part", PART_TITLES.get(chosen, chosen.capitalize()).partition(" of")[0]),
             Column("questions", "Questions", "number"),
             *(Column(cell.run_id, format_run_title(cell), "shown", "right") for cell in runs),
             Column("differs", "Clearly differs from the best run"),
@@ -173,8 +171,6 @@ PART_TITLES = {
 )
 def _load_parts(_wb: Workbench, outcome: ExperimentOutcome, by: str) -> Slices:
     """Return the best runs on each part of the questions. Raises InvalidInput for an unknown name in metadata."""
-    from evals.evaluation import compare_in_slices, group_questions
-
     test_set = Experiments(_wb).test_set(outcome.experiment)
     groups = group_questions(_wb, test_set, map_document_ids(_wb, test_set), by)
     runs = outcome.done_cells[:MAX_RUNS_IN_PARTS]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from math import ceil
 from typing import TYPE_CHECKING, TypedDict
 
 import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_on_sample
-from evals.evaluation import Cell, Experiments, TestSetStore, make_cells
+from evals.evaluation import Cell, Experiments, TestSetStore, list_variants, make_cells
 from evals.experiments.leaderboard import (
     Pair,
     Winner,
@@ -199,11 +198,8 @@ def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]
     for key, values in varied.items():
         strategy, _, parameter = key.partition(".")
         if values:
-            by_strategy.setdefault(strategy, {})[parameter] = values
-    return {
-        strategy: [dict(zip(parameters, chosen, strict=True)) for chosen in product(*parameters.values())]
-        for strategy, parameters in by_strategy.items()
-    }
+            by_strategy.setdefault(strategy, {})[parameter] = list(values)
+    return {strategy: list_variants(parameters) for strategy, parameters in by_strategy.items()}
 
 
 def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:

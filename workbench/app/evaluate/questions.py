@@ -110,6 +110,7 @@ def _explain_on_compare(
         "compare",
         **make_scope_changes(test_set.scope),
         q=question.text,
+        case=test_set.name if question.turns else "",
         s=list(dict.fromkeys(cell.cell.strategy for cell in cells)),
         set=[f"{one.cell.strategy}.{name}={value}" for one in cells for name, value in one.cell.parameters.items()],
         index=indexes[:1] if own else [],

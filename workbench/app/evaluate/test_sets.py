@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import streamlit as st
 
 from evals.background import enqueue_import
-from evals.evaluation import POOL_DEPTH, ImportReport, PoolItem, TestSetInfo, TestSets, TestSetStore
+from evals.evaluation import (
+    POOL_DEPTH,
+    SECONDS_PER_PAIR,
+    ImportReport,
+    PoolItem,
+    TestSetInfo,
+    TestSets,
+    TestSetStore,
+)
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
 from evals.test_set import GRADE_VALUES, SCALES, Judgment, Question, TestSet
@@ -30,6 +38,7 @@ from workbench.app.widgets.looks import (
     strip_markdown,
 )
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
+from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import SETUP_HINT, InvalidInput
 from workbench.formatting import count_text
@@ -118,7 +127,7 @@ def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
 def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption(
-        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id. "
+        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns. "
         "A judged pool can be added too."
     )
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
@@ -239,10 +248,12 @@ SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by column
 def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
     """Show the questions in an editor; rows can be changed, added and removed."""
     relevant_counts = {key: sum(grade > 0 for grade in grades.values()) for key, grades in test_set.qrels.items()}
+    turns = ["Earlier turns"] if any(q.turns for q in test_set.questions) else []
     rows = [
         {
             "id": q.id,
             "Question": q.text,
+            **dict.fromkeys(turns, " · ".join(q.turns)),
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
             "Origin": ORIGIN_TITLES.get(q.origin, q.origin),
@@ -250,13 +261,13 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
         for q in test_set.questions[:MAX_ROWS]
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
+        _make_frame(rows, ("id", "Question", *turns, "Reference answer", "Origin"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Reference answer", "Relevant", "Origin"),
-        disabled=("Relevant", "Origin"),
+        column_order=("Question", *turns, "Reference answer", "Relevant", "Origin"),
+        disabled=(*turns, "Relevant", "Origin"),
         column_config={
             "Question": st.column_config.TextColumn(required=True, width="large"),
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
@@ -383,7 +394,6 @@ class PoolQueue:
 
     waiting: list[PoolItem]
     csv: str  # for other raters
-    summary: str
     rater: str = ""
     judged: list[PoolItem] = field(default_factory=list)
 
@@ -396,8 +406,11 @@ def show_pool(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
         _show_pool_form(wb, info, key)
         return
     done, total = len(queue.judged), len(queue.judged) + len(queue.waiting)
-    st.progress(done / total if total else 1.0, text=f"{done:,} of {total:,} judged")
-    st.caption(queue.summary)
+    minutes = round(len(queue.waiting) * SECONDS_PER_PAIR / 60)
+    st.progress(
+        done / total if total else 1.0,
+        text=f"{done:,} of {total:,} judged" + (f", about {minutes:,} min left" if minutes else ""),
+    )
     if queue.waiting:
         _show_pool_item(wb, info, test_set, queue)
     else:
@@ -425,7 +438,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
     strategies = choose_strategies(wb, "pool_strategies")
     left, middle, right = st.columns(3)
     depth = left.number_input("Documents per strategy", 1, 200, POOL_DEPTH, key="pool_depth")
-    minutes = middle.number_input("Minutes", 1, 600, None, key="pool_minutes", placeholder="No limit")
+    minutes = middle.number_input("Minutes to judge", 1, 600, None, key="pool_minutes", placeholder="No limit")
     rater = right.text_input("Rater", key="pool_rater", placeholder="Your name, if several people judge")
     if st.button("Collect documents", type="primary", key="pool_go", disabled=not (strategies and info.questions)):
         with report_errors():
@@ -434,7 +447,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
                 info, strategies, depth=depth, minutes=minutes,
                 on_progress=lambda done: bar.progress(done.done_share, text=f"Searching: {done.message}") and None,
             )  # fmt: skip
-            st.session_state[key] = PoolQueue(list(pool.items), text, pool.describe(), rater.strip())
+            st.session_state[key] = PoolQueue(list(pool.items), text, rater.strip())
             st.rerun()
 
 
@@ -442,20 +455,24 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
     item = queue.waiting[0]
     document = JudgedDocuments(wb, test_set).get(item.document)
     text = (document.text or "")[item.start : item.start + MAX_POOL_CHARS] if document else "This document was deleted."
-    with st.container(border=True, key="pool_item"):
+    with st.container(border=True, key="pool_item", width=820):
         st.subheader(escape_markdown(item.question, 300), anchor=False)
-        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
-        st.text(strip_markdown(text))
         with st.container(horizontal=True):
-            for number, grade in enumerate(reversed(SCALES[info.grades]), start=1):
+            for number, (grade, meaning) in enumerate(reversed(SCALES[info.grades].items()), start=1):
                 label = "Not relevant" if grade == "not" else grade.capitalize()
                 st.button(
-                    label, key=f"pool_{grade}", shortcut=str(number), on_click=_judge_pool_item,
-                    args=(wb, info.id, queue, grade),
+                    label, key=f"pool_{grade}", shortcut=str(number), help=meaning.capitalize(),
+                    on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
-            st.button(
-                "Skip", key="pool_skip", type="tertiary", on_click=lambda: queue.waiting.append(queue.waiting.pop(0))
-            )
+            st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
+        st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
+        st.text(strip_markdown(text))
+        if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
+            open_document(document.id, item.start, item.start + len(text))
+
+
+def _skip_pool_item(queue: PoolQueue) -> None:
+    queue.waiting.append(queue.waiting.pop(0))
 
 
 def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: str | None) -> None:

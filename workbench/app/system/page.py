@@ -16,7 +16,7 @@ from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, InvalidInput
 from workbench.formatting import count_text, parse_assignments, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
-from workbench.models.endpoints import EMBEDDING_PROVIDERS, RERANK_PROVIDERS
+from workbench.models.endpoints import EMBEDDING_PROVIDERS, LLM_PROVIDERS, RERANK_PROVIDERS
 from workbench.models.registry import MODELS, NAME_FORMS
 from workbench.settings import (
     DEFAULT,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 URL, MODEL, KEY = "WORKBENCH_LLM_BASE_URL", "WORKBENCH_LLM_MODEL", "WORKBENCH_LLM_API_KEY"
 EMBEDDING, RERANKER = "WORKBENCH_EMBEDDING_MODEL", "WORKBENCH_RERANKER"
+PROVIDERS = {**LLM_PROVIDERS, **RERANK_PROVIDERS, **EMBEDDING_PROVIDERS}
 _SAVES = "setup_saves"  # part of the keys of inputs for secrets, so that a saved one leaves the session
 
 
@@ -69,7 +70,7 @@ SECTIONS = (
         "Language model",
         (
             Field(URL, "URL of an OpenAI-compatible endpoint"),
-            Field(MODEL, "Model, or the path of a GGUF file"),
+            Field(MODEL, "Model at that URL, or PROVIDER:MODEL, or the path of a GGUF file"),
             Field(KEY, "API key"),
         ),
         "Writes answers, which are cited extracts otherwise. Adds the strategies HyDE, Multi-query and LLM rerank.",
@@ -194,13 +195,11 @@ def _save(changes: Mapping[str, str]) -> str:
 
 def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
     """Return what a model costs."""
+    name = given[{"llm": MODEL, "embedding": EMBEDDING, "reranker": RERANKER}[part]]
+    if name.partition(":")[0] not in PROVIDERS and not (part == "llm" and given[URL]):
+        return "Nothing: it runs on this machine" + (", or is not set." if part == "llm" else ".")
     if part == "llm":
-        if not given[URL]:
-            return "Nothing: it runs on this machine, or is not set."
         return "What its provider charges. An answer sends up to 6 passages, at most about 1,600 tokens."
-    name = given[EMBEDDING if part == "embedding" else RERANKER]
-    if name.partition(":")[0] not in (*EMBEDDING_PROVIDERS, *RERANK_PROVIDERS):
-        return "Nothing: it runs on this machine."
     costs = wb.indexes.describe_reranker_cost(name) if part == "reranker" else wb.indexes.describe_cost("", name)
     unit = "1,000 searches" if part == "reranker" else "million tokens"
     return costs or f"Unknown; add ?price=DOLLARS per {unit} to its name."
@@ -208,10 +207,11 @@ def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
 
 # Keys of providers
 
+PROVIDER_TITLES = {"openai": "OpenAI", "tei": "Your own endpoints"}  # others are their names, capitalised
+
 
 def _show_keys(rows: Mapping[str, SettingValue]) -> None:
-    providers = {**EMBEDDING_PROVIDERS, **RERANK_PROVIDERS}
-    names = {provider.key: family for family, provider in providers.items() if provider.key}
+    names = {provider.key: family for family, provider in PROVIDERS.items() if provider.key}
     st.header("API keys of providers", anchor=False)
     held = [row for row in rows.values() if row.variable in names]
     if held:
@@ -221,7 +221,11 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             + "</dl>"
         )
     with st.form("setup_keys"):
-        variable = st.selectbox("Provider", list(names), format_func=lambda key: f"{names[key].capitalize()} ({key})")
+        variable = st.selectbox(
+            "Provider",
+            list(names),
+            format_func=lambda key: f"{PROVIDER_TITLES.get(names[key], names[key].capitalize())} ({key})",
+        )
         row = rows.get(variable, SettingValue(variable, "", DEFAULT, is_secret=True))
         entered = st.text_input(
             "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"
@@ -247,15 +251,9 @@ def _save_key(row: SettingValue, entered: str, *, removes: bool) -> str:
 def _try_key(variable: str, entered: str) -> str:
     """Test the models that use a key, with the one that was entered or else the stored one."""
     settings = load_settings()
-    parts = {
-        "embedding": (settings.embedding_model, EMBEDDING_PROVIDERS),
-        "reranker": (settings.reranker, RERANK_PROVIDERS),
-    }
-    used = [
-        part
-        for part, (name, providers) in parts.items()
-        if (provider := providers.get(name.partition(":")[0])) and provider.key == variable
-    ]
+    parts = {"llm": settings.llm_model, "embedding": settings.embedding_model, "reranker": settings.reranker}
+    keys = {family: provider.key for family, provider in PROVIDERS.items()}
+    used = [part for part, name in parts.items() if keys.get(name.partition(":")[0]) == variable]
     if not used:
         raise InvalidInput("No model of this provider is set. Save the key, enter a model of it above, and test that.")
     chosen = add_provider_key(settings, variable, entered) if entered else settings
@@ -697,8 +695,8 @@ def _list_database_facts(status: Status) -> dict[str, str]:
 def _list_model_facts(wb: Workbench) -> dict[str, str]:
     settings = wb.settings
     answers = settings.llm_model or "None (answers are cited extracts)"
-    if settings.has_llm:
-        answers += f" at {settings.llm_base_url}" if settings.llm_base_url else ", on this machine"
+    if settings.llm_base_url:
+        answers += f" at {settings.llm_base_url}"
     return {
         "Embedding": settings.embedding_model,
         **({"Precision": tried.sentence.capitalize()} if (tried := wb.health.passages()) else {}),

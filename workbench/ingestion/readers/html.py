@@ -50,9 +50,11 @@ CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code|geshi)(?:$|\s|-)", re.IGNO
 CODE_BLOCK_CLASS = re.compile(r"(?:^|\s)(?:code-?block|source-?code)(?:$|\s)", re.IGNORECASE)
 # Names of the element around numbered lines, or of one around it
 CODE_NAME = re.compile(r"(?<![a-z])(?:code|source|src|file|blob|listing|highlight|syntax[a-z]*)(?![a-z])")
-CODE_NOTES = frozenset(("terminal window", "copy", "copied", "copied!", "copy code", "copy to clipboard", "run"))
+CODE_NOTES = frozenset(
+    ("terminal window", "copy", "copied", "copied!", "copy code", "copy to clipboard", "run", "plain text")
+)
 MAX_NOTE_CHARS = 40  # of the text next to a code block in which notes are looked for
-NOTE_TAGS = frozenset(("a", "div", "figcaption", "small", "span"))
+NOTE_TAGS = frozenset(("a", "div", "figcaption", "option", "small", "span"))
 PREFORMATTED_STYLE = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
 WRAPPED_STYLE = re.compile(r"white-space\s*:\s*(?:pre-wrap|break-spaces)", re.IGNORECASE)
 BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
@@ -79,8 +81,8 @@ def normalise_code(root: HtmlElement) -> None:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
     before = None
     for block in list(root.iter("pre")):
-        _set_code(block, _strip_line_numbers(block))
         _drop_notes(block)
+        _set_code(block, _strip_line_numbers(block))
         if before is not None and _is_copy(before, block):
             block.drop_tree()
         else:
@@ -123,7 +125,7 @@ def _has_code_lines(element: HtmlElement) -> bool:
     first = _read_line_number(lines[0])
     if first is not None and _is_in_code(element):
         return [_read_line_number(line) for line in lines] == list(range(first, first + len(lines)))
-    return all(_is_code_only(line) for line in lines) and (
+    return all(_is_code_only(line) and "\n" not in line.text_content().strip() for line in lines) and (
         any(CODE_CLASS.search(each.get("class", "")) for each in (element, element.getparent()) if each is not None)
         or any(line.text_content()[:1].isspace() for line in lines)
     )
@@ -174,10 +176,12 @@ def _is_copy(before: HtmlElement, block: HtmlElement) -> bool:
 
 
 def _drop_notes(block: HtmlElement) -> None:
-    """Drop "Copy", the name of the language, and words for screen readers next to a code block."""
+    """Drop "Copy", the name of the language, and words for screen readers next to the code of a code block."""
     names = {*CODE_NOTES, _read_language(block)} - {""}
-    level = block
-    for _ in range(3):
+    code = block.findall(".//code")
+    levels = [code[0], *takewhile(lambda each: each is not block, code[0].iterancestors())] if len(code) == 1 else []
+    levels += [block, *takewhile(_frames_one_block, islice(block.iterancestors(), 2))]
+    for level in levels:
         for note in [*islice(level.itersiblings(preceding=True), 2), *islice(level.itersiblings(), 2)]:
             if not isinstance(note.tag, str) or _text_length(note) > MAX_NOTE_CHARS:
                 continue
@@ -185,9 +189,10 @@ def _drop_notes(block: HtmlElement) -> None:
                 is_note = _element_text(part).lower() in names or SCREEN_READER_NAME.search(_element_names(part))
                 if is_note and part.getparent() is not None:
                     part.drop_tree()
-        level = level.getparent()
-        if level is None or level.tag not in ("div", "figure") or len(list(islice(level.iter("pre"), 2))) > 1:
-            return
+
+
+def _frames_one_block(element: HtmlElement) -> bool:
+    return element.tag in ("div", "figure") and len(list(islice(element.iter("pre"), 2))) == 1
 
 
 def _unwrap_code_table(table: HtmlElement) -> None:
@@ -512,17 +517,15 @@ def read_html(data: bytes, name: str) -> Draft:
 
     Headers, asides and footers are content, unlike on a website, unless they consist of links.
     """
-    return make_draft(decode_text(data, name, find_charset(data)), is_file=True)
-
-
-def make_draft(source: str, base_url: str | None = None, *, is_file: bool = False) -> Draft:
-    """Convert a page's source to title, metadata and Markdown. ``base_url`` makes links absolute."""
-    root = parse_page(source)
-    return Draft() if root is None else make_draft_from_tree(root, base_url, is_file=is_file)
+    root = parse_page(decode_text(data, name, find_charset(data)))
+    return Draft() if root is None else make_draft_from_tree(root, is_file=True)
 
 
 def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_file: bool = False) -> Draft:
-    """Convert a parsed page like ``make_draft``. Unread elements are removed from the tree."""
+    """Convert a parsed page to title, metadata and Markdown; unread elements are removed from the tree.
+
+    ``base_url`` makes links absolute.
+    """
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
     content = _extract_main_content(root, is_file=is_file)

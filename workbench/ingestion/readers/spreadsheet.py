@@ -323,7 +323,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
         if local == "hyperlink":
             key = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
             place, address = _find_cell((element.get("ref") or "").partition(":")[0]), links.get(key, ("", ""))[1]
-            if place is not None and not address.startswith("#"):
+            if place is not None and address and not address.startswith("#"):
                 formulas.links[place] = address
             continue
         given = element.get("r") or ""

@@ -19,7 +19,7 @@ from workbench.errors import ModelError
 from workbench.marking import ROW, RULE, match_spans, split_cells, stem
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
 from workbench.retrieval.evidence import is_sentence_evidence, judge_evidence
-from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages
+from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages, quote_turns
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.late_interaction import compute_max_sim, subtract_chance
@@ -472,7 +472,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
     if not sources or not (evidence.close or is_sentence_evidence(query, similarities)):
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
     if request.llm is not None:
-        prompt = ANSWER.format(query=query.text, passages=number_passages(sources))
+        prompt = ANSWER.format(query=quote_turns(request.history, query.typed), passages=number_passages(sources))
         try:
             return _start_llm_answer(request.llm.stream(ANSWER_SYSTEM, prompt), sources)
         except ModelError as error:

@@ -1,0 +1,203 @@
+"""Questions with the earlier turns of their conversation: read, stored, searched and measured."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.evaluation import index_corpus
+from evals.experiments.answers import measure_answers, measure_citations
+from evals.experiments.runs import average_rounds, average_values, measure_spread, run_strategies
+from evals.measures.significance import measure_lift
+from evals.test_set import Question
+from evals.test_sets.exchange import import_csv, to_csv
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import TEXTS, WriteTestSet
+from tests.evals.test_baseline import run
+from workbench import Workbench
+from workbench.errors import ConfigurationError, InvalidInput
+from workbench.retrieval.query import Words, join_turns, weigh_earlier_terms
+from workbench.settings import Settings
+from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
+
+TURNS = ("Tell me about fish.", "Fish are animals.", "Do fish have gills?", "They do.")
+ASKED = {
+    "q1": ("And what do they do?", {"fish": 1}),
+    "q2": ("And what do they do?", {"owls": 1}),
+    "q3": ("Who guards the house?", {"dogs": 1}),
+}
+
+
+@pytest.fixture
+def talked(beir: WriteTestSet) -> Path:
+    """A test set whose first question cannot be understood without the turns before it."""
+    folder = beir(TEXTS, ASKED)
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    rows[0]["turns"], rows[1]["turns"] = [*TURNS[:3], "They\n  do."], ["Tell me about owls."]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+@pytest.fixture
+def llm_wb(make_settings: Callable[..., Settings], llm_url: str) -> Iterator[Callable[[str], Workbench]]:
+    """Open a workbench with a model of the test server."""
+    opened: list[Workbench] = []
+
+    def start(model: str) -> Workbench:
+        opened.append(Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model=model)))
+        return opened[-1]
+
+    yield start
+    for workbench in opened:
+        workbench.close()
+
+
+def test_the_turns_of_a_question_are_read_stored_and_written(wb: Workbench, talked: Path, tmp_path: Path) -> None:
+    test_set = load_test_set(talked)
+    assert [question.turns for question in test_set.questions] == [TURNS, ("Tell me about owls.",), ()]
+    plain = replace(test_set, questions=tuple(replace(one, metadata={}) for one in test_set.questions))
+    assert test_set.questions_hash != plain.questions_hash and test_set.answerable_hash != plain.answerable_hash
+    stored = wb.test_sets.load(wb.test_sets.from_folder(talked, "Talked").id)
+    assert [question.turns for question in stored.questions] == [TURNS, ("Tell me about owls.",), ()]
+    wb.test_sets.export("Talked", tmp_path / "beir", format="beir")
+    assert load_test_set(tmp_path / "beir").questions_hash == stored.questions_hash
+    written = to_csv(stored)
+    assert {row["turns"] for row in csv.DictReader(written.splitlines(keepends=True))} == {
+        "\n".join(TURNS), "Tell me about owls.", "",
+    }  # fmt: skip
+    copy = wb.test_sets.create("Copy")
+    report = import_csv(wb, wb.test_sets, copy.id, 'question,turns\nAnd cats?,"What do dogs do?\nBark."\nAnd cats?,\n')
+    assert report.questions == 2  # the same words after other turns are another question
+    assert {question.turns for question in wb.test_sets.load("Copy").questions} == {("What do dogs do?", "Bark."), ()}
+    added = wb.test_sets.add_questions("Copy", ["And owls?", "And cats?"], turns=["What do dogs do?", "Bark."])
+    assert [question.text for question in added] == ["And owls?"]
+    with pytest.raises(InvalidInput, match="must be a list of texts"):
+        wb.test_sets.add_questions("Copy", [Question("q", "And owls?", metadata={"turns": "dogs"})])
+
+
+def test_turns_that_are_no_texts_are_reported_with_their_line(talked: Path) -> None:
+    rows = [json.loads(line) for line in (talked / "queries.jsonl").read_text().splitlines()]
+    rows[1]["turns"] = [1, 2]
+    (talked / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    [problem] = load_test_set(talked).problems
+    assert problem.startswith("queries.jsonl, line 2: The earlier turns of a question must be a list of texts")
+
+
+def test_earlier_questions_are_joined_without_the_answers() -> None:
+    assert join_turns(TURNS, "How?") == "How? Tell me about fish. Do fish have gills?"
+    assert join_turns(("a", "b", "c", "d", "e"), "f") == "f c e"
+    assert join_turns((), "f") == "f"
+
+
+def test_terms_that_only_earlier_questions_have_count_a_third() -> None:
+    terms = (QueryTerm("owl", 7, 5, 2), QueryTerm("unknown", None, 0, 3), QueryTerm("fish", 9, 5, 5))
+    words = Words(terms, ScopeTotals(100, 10.0, ("english",)), TermWeights((7, 9), (6.0, 3.0), (5, 5), 1.0, 1.0, 100))
+    assert weigh_earlier_terms(words, 4).weights.weights == (6.0, 1.0)
+    assert weigh_earlier_terms(words, 1).weights.weights == (2.0, 1.0)
+
+
+def test_a_search_uses_the_turns_unless_it_is_told_not_to(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}))
+    history = ["Tell me about dogs.", "Dogs bark."]
+    alone = wb.search("And what do they do?", "keyword")
+    assert not alone.results and alone.rewritten == ""
+    found = wb.search("And what do they do?", "keyword", history=history)
+    assert found[0].document_title == "Dogs" and found.query == "And what do they do?"
+    assert found.rewritten == "And what do they do? Tell me about dogs."
+    ignored = wb.search("And what do they do?", "hybrid", history=history, parameters={"history": "ignore"})
+    assert ignored.rewritten == "" and ignored.results == wb.search("And what do they do?", "hybrid").results
+    compared = wb.compare(
+        "And what do they do?", ["hybrid", "rerank"], history=history, parameters={"rerank": {"history": "ignore"}}
+    )
+    assert [result.rewritten for result in compared.strategies.values()] == [found.rewritten, ""]
+    why = wb.explain("And what do they do?", found[0].passage_id, strategy="hybrid", history=history)
+    assert why.rank == 1 and why.elsewhere["keyword"] == 1
+    with pytest.raises(InvalidInput, match="expected a list of str, the earlier turns"):
+        wb.search("And what do they do?", history="Tell me about dogs.")
+    with pytest.raises(ConfigurationError, match="history=llm needs an LLM"):
+        wb.search("And what do they do?", "hybrid", history=history, parameters={"history": "llm"})
+
+
+def test_an_llm_rewrites_the_question_and_if_it_fails_the_turns_are_joined(
+    llm_wb: Callable[[str], Workbench], folder: Callable[..., Path]
+) -> None:
+    plain = llm_wb("plain")
+    plain.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}))
+    options = {"history": ["Tell me about dogs.", "Dogs bark.", "Thanks.", ""], "parameters": {"history": "llm"}}
+    found = plain.search("And what do they do?", "hybrid", **options)
+    assert found.rewritten == "Tell me about dogs. And what do they do?" and found.timings_ms["llm"] > 0
+    assert found.timings_ms["total"] >= found.timings_ms["llm"]
+    failed = llm_wb("locked").search("And what do they do?", "hybrid", **options)
+    assert failed.rewritten == "And what do they do? Tell me about dogs. Thanks."
+    assert any(note.startswith("history: ") and note.endswith("were joined instead.") for note in failed.degraded)
+
+
+def test_the_command_measures_with_and_without_the_turns(wb: Workbench, talked: Path) -> None:
+    words = [str(talked), "--strategies", "hybrid", "--metrics", "mrr@1"]
+    joined = run(wb, *words)[0]["strategies"]["hybrid"]
+    ignored = run(wb, *words, "--set", "history=ignore")[0]["strategies"]["hybrid"]
+    assert joined["mrr@1"] == 1.0 and ignored["mrr@1"] < 1.0  # two questions have the same words
+
+
+# Repetitions of an LLM
+
+
+def test_values_are_means_over_the_repetitions_with_their_spread() -> None:
+    rounds = [{"mrr@10": {"a": 1.0, "b": 0.0}}, {"mrr@10": {"a": 0.0, "b": 0.0}, "cited": {"a": 1.0}}]
+    assert average_values(rounds) == {"mrr@10": {"a": 0.5, "b": 0.0}, "cited": {"a": 1.0}}
+    assert measure_spread(rounds) == {"mrr@10": 0.353553}  # of .5 and 0
+    assert measure_spread(rounds[:1]) == {}
+
+
+def test_only_what_calls_an_llm_is_repeated(llm_wb: Callable[[str], Workbench], beir: WriteTestSet) -> None:
+    wb = llm_wb("moody")
+    test_set = load_test_set(beir())
+    measured = run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword", "hyde"], ["mrr@10"], repeats=2)
+    keyword, hyde = measured.strategies.values()
+    assert keyword.spread == {} and set(hyde.spread) == {"mrr@10"}
+    assert average_rounds([hyde]).values == hyde.values
+    _, _, said = run(wb, str(beir(name="again")), "--strategies", "hyde", "--repeats", "2", "--metrics", "mrr@10")
+    assert "±" in said
+    with pytest.raises(InvalidInput, match="Invalid number of repetitions 0"):
+        run(wb, str(beir(name="never")), "--repeats", "0")
+
+
+# Citations, and what better retrieval does to answers
+
+
+def test_citations_are_relevant_by_span_or_by_document() -> None:
+    cited = [("a", 0, 10), ("a", 20, 30), ("b", 0, 5)]
+    assert measure_citations(cited, [("a", None, None), ("c", None, None)]) == (2 / 3, 1 / 2)
+    assert measure_citations(cited, [("a", 9, 12), ("a", 15, 20)]) == (1 / 3, 1 / 2)
+    assert measure_citations([], [("a", None, None)]) == (None, 0.0)
+
+
+def test_the_lift_counts_answers_that_follow_their_retrieval() -> None:
+    found = {"new": {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.5}, "old": {"a": 0.0, "b": 0.5, "c": 1.0, "d": 0.5}}
+    answered = {"new": {"a": 1.0, "b": 0.0, "c": 0.0}, "old": {"a": 0.0, "b": 0.0, "c": 1.0}}
+    lift = measure_lift("new", "old", ("ndcg@10", found), ("holding", answered))
+    assert (list(lift.better), list(lift.worse)) == ([1, 1, 0], [0, 0, 1])
+    assert lift.retrieval.difference == pytest.approx((1 + 0.5 - 1) / 3, abs=1e-6) and lift.answers.difference == 0.0
+    assert "new against old: ndcg@10 is better for 2 questions, of whose answers 1 got better" in lift.describe()
+
+
+def test_the_command_reports_citations_and_the_lift(wb: Workbench, beir: WriteTestSet) -> None:
+    payload, _, said = run(wb, str(beir()), "--strategies", "keyword,hybrid", "--metrics", "mrr@10", "--answers")
+    scores = payload["answers"]["hybrid"]
+    assert scores.questions == 5 and scores.holding is None and 0 < scores.citation_recall <= 1
+    assert set(scores.values) == {"citation-precision", "citation-recall"}
+    [lift] = payload["lift"]
+    assert {lift.retrieval.a, lift.retrieval.b} == {"keyword", "hybrid"} and lift.describe() in said
+    assert "citation precision" in said
+
+
+def test_answers_of_an_llm_are_repeated(llm_wb: Callable[[str], Workbench], beir: WriteTestSet) -> None:
+    wb = llm_wb("moody")
+    test_set = load_test_set(beir())
+    scores = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", repeats=2)
+    assert scores.spread["citation-recall"] > 0  # every second answer cites nothing

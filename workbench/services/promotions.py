@@ -17,7 +17,7 @@ from workbench.retrieval.strategies import (
 )
 from workbench.services.corpus import Corpus
 from workbench.services.search import Requests, list_promotion_keys
-from workbench.types import EVERYWHERE_KEY, Index, Promotion, Proposal, Ranker, Scope
+from workbench.types import EVERYWHERE_KEY, Index, ParameterValue, Promotion, Proposal, Ranker, Scope
 
 MAX_NOTE_CHARS = 1000  # characters
 MAX_REASON_CHARS = 900  # of a proposal, which the note of its promotion repeats
@@ -61,29 +61,35 @@ class PromotionService:
         checked = check_parameters(strategy, parameters)
         if len(note) > MAX_NOTE_CHARS:
             raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {MAX_NOTE_CHARS:,}.")
+        key = self.key(scope)
+        chosen = self._check_service(strategy, index, key, checked)
+        self._requests.check_named(checked)
+        self._check_rival(rival, strategy, chosen, key)
+        own_index = chosen.name if index else None
+        return self._corpus.promotions.add(key, strategy, checked, own_index, note.strip(), rival)
+
+    def _check_service(
+        self, strategy: str, index: str | None, key: str, parameters: Mapping[str, ParameterValue]
+    ) -> Index:
+        """Return the index of a strategy that can serve the scope of a key; raises as ``promote``."""
         chosen = self._corpus.index(index)
         check_index(strategy_named(strategy), chosen)
         if chosen.status != "ready":
             raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it first.")
-        key = self.key(scope)
         if key == EVERYWHERE_KEY and strategy_named(strategy).needs_scope:
             raise InvalidInput(
                 f"The strategy {strategy!r} needs a scope; promote it for a project, a folder or a source."
             )
-        self._requests.check_usable(strategy, checked)
-        self._requests.check_named(checked)
-        if rival:
-            self._check_rival(rival, strategy, chosen)
-        own_index = chosen.name if index else None
-        return self._corpus.promotions.add(key, strategy, checked, own_index, note.strip(), rival)
+        self._requests.check_usable(strategy, parameters)
+        return chosen
 
-    def _check_rival(self, rival: str, strategy: str, index: Index) -> None:
-        name, named = split_strategy(rival, None)
-        other = self._corpus.index(named)
-        check_index(strategy_named(name), other)
-        self._requests.check_usable(name)
-        if (name, other.name) == (strategy, index.name):
-            raise InvalidInput(f"The rival is {strategy!r} itself; name another strategy.")
+    def _check_rival(self, rival: str, strategy: str, index: Index, key: str) -> None:
+        """Check a rival, if there is one; raises as ``promote``."""
+        if rival:
+            name, named = split_strategy(rival, None)
+            other = self._check_service(name, named, key, check_parameters(name, None))
+            if (name, other.name) == (strategy, index.name):
+                raise InvalidInput(f"The rival is {strategy!r} itself; name another strategy.")
 
     def propose(
         self,
@@ -116,7 +122,8 @@ class PromotionService:
         if not reason.strip() or len(reason) > MAX_REASON_CHARS:
             raise InvalidInput(f"Give a reason of 1 to {MAX_REASON_CHARS} characters.")
         chosen = self._corpus.index(index)
-        kind, _, key = self.key(scope).partition(":")
+        scope_key = self.key(scope)
+        kind, _, key = scope_key.partition(":")
         if kind == "folder":
             raise ScopeError("A promotion can be proposed everywhere, for a project or for one source.")
         values: dict[str, object] = {"project_id": None, "source_id": None, "strategy": strategy}
@@ -126,8 +133,7 @@ class PromotionService:
             "reason": reason.strip(),
             "proposed_by": proposed_by.strip(),
         }
-        if rival:
-            self._check_rival(rival, strategy, chosen)
+        self._check_rival(rival, strategy, chosen, scope_key)
         if key:
             values[f"{kind}_id"] = key
         return self._corpus.proposals.list(self._corpus.proposals.add(values, checked))[0]

@@ -177,13 +177,9 @@ class Subscribers:
             unregister()
 
     def _send(self, message: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(_await_message(message))
+        task = asyncio.ensure_future(message)
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
-
-
-async def _await_message(message: Awaitable[None]) -> None:
-    await message
 
 
 def _get_connection(ctx: Context) -> Connection:

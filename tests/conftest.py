@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from tests.shared_home import fresh_home, place_for_homes
@@ -25,6 +26,10 @@ from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
 from workbench.storage.postgres import leave_server, start_embedded_server
+
+# A busy machine is no fault of the code; pytest limits the time of a whole test.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 HOME = "WORKBENCH_TEST_HOME"
 SLOW_FIXTURES = {

@@ -39,7 +39,7 @@ def progress_bar(title: str, instead: OnProgress | None = None) -> Generator[OnP
         from tqdm.auto import tqdm
 
     countdown = Countdown()
-    with tqdm(total=0, desc=title, unit="doc", leave=False) as bar:
+    with tqdm(total=0, desc=title, leave=False) as bar:
 
         def show(progress: Progress) -> None:
             bar.total = progress.total

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, overload
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.text import AUTO
@@ -495,10 +495,6 @@ def format_catalogue() -> str:
 MAX_SUFFIXES_SHOWN = 8  # file types named in a line
 
 
-class _Printer(Protocol):
-    def text(self, obj: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class IngestFailure(Value):
     """A file that could not be read."""
@@ -628,7 +624,7 @@ class IngestReport(Value):
 
         return report_html(self)
 
-    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         from workbench.display import report_text
 
         printer.text(report_text(self))

@@ -158,8 +158,7 @@ def list_page_documents(folder: Path) -> list[IngestItem]:
     times = Counter(item.name for item in own)
     keys = [item.name if times[item.name] == 1 else item.key for item in own]
     return [
-        IngestItem(key, item.name, item.load, path=key, keep_file=item.keep_file, size=item.size)
-        for key, item in zip(keys, own, strict=True)
+        IngestItem(key, item.name, item.load, path=key, size=item.size) for key, item in zip(keys, own, strict=True)
     ]
 
 

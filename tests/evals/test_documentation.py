@@ -38,6 +38,6 @@ def test_the_guides_commands_and_metrics_exist() -> None:
     parser = argparse.ArgumentParser(prog="workbench eval")
     declare_eval(parser)
     commands = [line.split("#")[0].split()[2:] for line in re.findall(r"^workbench eval .*", GUIDE, re.MULTILINE)]
-    assert len(commands) == 13
+    assert len(commands) == 16
     assert all(parser.parse_args(words).test_set for words in commands)
     assert set(re.findall(r"(?m)^\| `([a-z]+)(?:@K)?` \|", GUIDE)) == set(PROVIDER_NAMES), "run: make docs"

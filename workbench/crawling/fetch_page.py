@@ -15,7 +15,7 @@ from workbench.crawling.site import Site
 from workbench.crawling.urls import canonicalize
 from workbench.errors import CrawlRefused, UnreadableDocument
 from workbench.formatting import MB, size_text
-from workbench.ingestion.incoming import IngestItem, keeps_original
+from workbench.ingestion.incoming import IngestItem
 from workbench.ingestion.readers.formats import is_prose
 from workbench.storage.crawls import Crawls, PageBody, PageMemory, PageReply
 from workbench.storage.database import Connection
@@ -102,7 +102,6 @@ def _make_item(page: PageBody, boilerplate: frozenset[int]) -> IngestItem:
         path=None,
         title=page.title or None,
         metadata=metadata,
-        keep_file=keeps_original(name),
         document_type="html" if is_page else None,
     )
 

@@ -83,34 +83,28 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
     return members, others
 
 
-def unpack_zip(name: str, data: bytes) -> UnpackedFiles:
-    """Return the files of an uploaded archive, named below the archive's name.
-
-    Raises:
-        UnreadableDocument: It is not a zip archive, a file in it is unreadable, none is supported, or it is over 1 GB.
-    """
-    try:
-        members, others = list_zip_members(data)
-        if sum(member.size for member in members) > MAX_UNPACKED_BYTES:
-            raise UnreadableDocument("It is over 1 GB when unpacked. Use 'workbench ingest', or split it.")
-        if not members:
-            raise UnreadableDocument("It contains no file in a supported format.")
-        files = [(name_below(name, member.name), member.load()) for member in members]
-        return UnpackedFiles(files, [name_below(name, other) for other in others])
-    except UnreadableDocument as error:
-        raise UnreadableDocument(f"{name}: {error}") from error
-
-
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
-    """Return uploads with each zip archive replaced by its readable files.
+    """Return uploads with each zip archive replaced by its readable files, named below the archive's name.
 
     Raises:
-        UnreadableDocument: As for ``unpack_zip``.
+        UnreadableDocument: An archive is damaged or over 1 GB, a file in it is unreadable, or none is supported.
     """
-    parts = [unpack_zip(name, data) if is_zip(name) else UnpackedFiles([(name, data)], []) for name, data in uploads]
-    return UnpackedFiles(
-        [file for part in parts for file in part.files], [name for part in parts for name in part.left_out]
-    )
+    unpacked = UnpackedFiles([], [])
+    for name, data in uploads:
+        if not is_zip(name):
+            unpacked.files.append((name, data))
+            continue
+        try:
+            members, others = list_zip_members(data)
+            if sum(member.size for member in members) > MAX_UNPACKED_BYTES:
+                raise UnreadableDocument("It is over 1 GB when unpacked. Use 'workbench ingest', or split it.")
+            if not members:
+                raise UnreadableDocument("It contains no file in a supported format.")
+            unpacked.files.extend((name_below(name, member.name), member.load()) for member in members)
+        except UnreadableDocument as error:
+            raise UnreadableDocument(f"{name}: {error}") from error
+        unpacked.left_out.extend(name_below(name, other) for other in others)
+    return unpacked
 
 
 def name_below(archive: str, name: str) -> str:
@@ -175,7 +169,6 @@ class IngestItem:
     url: str | None = None  # address of the document
     title: str | None = None  # title of the document
     metadata: Mapping[str, object] = field(default_factory=dict)  # metadata of the document
-    keep_file: bool = False  # True to store the original
     document_type: str | None = None  # type of the document
     size: int = 0  # bytes, if known before loading, else 0
     file_date: date | None = None  # day of its last commit or change, used if the document itself has no date
@@ -183,7 +176,7 @@ class IngestItem:
     @property
     def room(self) -> int:
         """Estimated bytes of its text while it waits. If a file's original is kept, only part of it is text."""
-        return self.size // BYTES_PER_TEXT_BYTE if self.keep_file else self.size
+        return self.size // BYTES_PER_TEXT_BYTE if original_type(self.name) else self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +285,6 @@ def _list_zip_files(path: Path) -> PathContents:
             Path(key).name,
             member.load,
             path=key,
-            keep_file=keeps_original(key),
             size=member.size,
             file_date=member.date,
         )
@@ -321,7 +313,6 @@ def _file_item(path: Path, key: str, commit_dates: Mapping[Path, date]) -> Inges
         name=name,
         load=partial(_load_file, path),
         path=key,
-        keep_file=keeps_original(name),
         size=_file_size(path),
         file_date=commit_dates.get(path) or _change_date(path),
     )
@@ -378,11 +369,6 @@ def sort_small_first(items: Sequence[IngestItem]) -> list[tuple[int, IngestItem]
         return size if size > LARGE_ITEM_BYTES else 0
 
     return sorted(enumerate(items), key=weight)
-
-
-def keeps_original(name: str) -> bool:
-    """Return whether the original of a file is stored next to its text, as for a PDF."""
-    return original_type(name) is not None
 
 
 def _file_size(path: Path) -> int:

@@ -38,7 +38,6 @@ from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
 from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, ShouldStop
 
-DEFAULT_MEDIA_TYPE = "application/octet-stream"  # media type of an original if its reader has none
 MAX_PREFETCH_BYTES = 4 * MB  # bytes of text that may be prepared and not yet being written
 MAX_PREFETCHED_PARTS = 2  # parts that are not being written: one in the model, one before it
 AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, document id, document)
@@ -232,6 +231,7 @@ class Pipeline:
         if before is not None and before.content_hash == before.indexed_hash == digest:
             return before
         raw = read_item(item, data, on_page, preparing.parser, preparing.options)
+        media_type = original_type(item.name)
         return NewDocument(
             source_id=preparing.source_id,
             key=item.key,
@@ -246,7 +246,7 @@ class Pipeline:
             pages=raw.pages,
             scans=raw.scans,
             document_date=document_date(raw.metadata, item.name if item.url is None else "") or item.file_date,
-            file=(item.name, original_type(item.name) or DEFAULT_MEDIA_TYPE, data) if item.keep_file else None,
+            file=(item.name, media_type, data) if media_type else None,
         )
 
     def _try_model(self, tally: IngestProgress) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import count_text
-from workbench.ingestion.incoming import IngestItem, keeps_original, list_files
+from workbench.ingestion.incoming import IngestItem, list_files
 from workbench.ingestion.progress import ItemEvent
 from workbench.ingestion.sharing import SharedItems, divide_items
 from workbench.jobs.sharing import (
@@ -93,11 +93,7 @@ def find_ingest_files(files: JobFiles, job_id: str, paths: Sequence[str], *, res
     positions = [places[item.path or item.key] for item in items]
     for position, name, size in files.uploads(job_id):
         load = lambda position=position: files.bytes(job_id, position)  # noqa: E731 - one upload in memory at a time
-        items.append(
-            IngestItem(
-                key=name, name=Path(name).name or name, load=load, path=name, keep_file=keeps_original(name), size=size
-            )
-        )
+        items.append(IngestItem(key=name, name=Path(name).name or name, load=load, path=name, size=size))
         positions.append(position)
     return IngestFiles(items, positions, found.failures, found.left_out)
 

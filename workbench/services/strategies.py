@@ -340,5 +340,7 @@ def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition
         try:
             entry.load()
         except Exception as error:
-            raise InvalidInput(f"loading {target} failed ({describe_fault(error)}); install it") from error
+            raise InvalidInput(
+                f"loading {target} failed ({describe_fault(error)}); install it, or add its folder to PYTHONPATH"
+            ) from error
     return _load(entry, options)

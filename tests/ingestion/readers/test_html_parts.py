@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from workbench.ingestion.readers.html import PART_CHARS, make_draft, split_element
+from workbench.ingestion.readers.html import PART_CHARS, read_html, split_element
 
 SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>code {0}</code></pre>tail {0}</section>"
 
@@ -13,7 +13,8 @@ SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>
 @pytest.mark.slow
 def test_a_large_page_comes_out_as_its_parts_in_order() -> None:
     count = 4 * PART_CHARS // len(SECTION)
-    draft = make_draft("<main><h1>Book</h1>" + "".join(SECTION.format(n) for n in range(count)) + "</main>")
+    source = "<main><h1>Book</h1>" + "".join(SECTION.format(n) for n in range(count)) + "</main>"
+    draft = read_html(source.encode(), "book.html")
     expected = [f"## Part {n}\n\nWords of **part** {n}.\n\n```\ncode {n}\n```\n\ntail {n}" for n in range(count)]
     assert draft.text.strip() == "\n\n".join(["# Book", *expected])
 

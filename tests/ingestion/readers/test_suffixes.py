@@ -8,7 +8,6 @@ from workbench.crawling.extraction import extract_page
 from workbench.crawling.http import Response
 from workbench.ingestion import incoming
 from workbench.ingestion import links as addresses
-from workbench.ingestion.incoming import keeps_original
 from workbench.ingestion.readers.formats import (
     HTML_READER,
     INSTALLED_READERS,
@@ -17,6 +16,7 @@ from workbench.ingestion.readers.formats import (
     READERS_BY_SUFFIX,
     is_prose,
     list_format_titles,
+    original_type,
 )
 from workbench.services import article_files
 
@@ -45,7 +45,8 @@ def test_people_see_each_format_once() -> None:
 
 def test_a_file_whose_original_is_kept_has_a_media_type() -> None:
     assert all(reader.media_types for reader in INSTALLED_READERS if reader.keeps_original)
-    assert [keeps_original(name) for name in ("A.PDF", "a.md", "a", "a.unknown")] == [True, False, False, False]
+    types = [original_type(name) for name in ("A.PDF", "a.md", "a", "a.unknown")]
+    assert types == ["application/pdf", None, None, None]
 
 
 def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() -> None:

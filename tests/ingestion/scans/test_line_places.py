@@ -73,3 +73,7 @@ def test_scanned_pages_are_read_within_300_megabytes() -> None:
     highest = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert highest is not None and len(document.pages) == 2
     assert int(highest[1]) * 1024 < MOST
+
+
+def test_a_blank_page_is_not_read() -> None:
+    assert read_page(white(60, 80)[0], 1) is None

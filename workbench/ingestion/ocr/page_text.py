@@ -139,6 +139,8 @@ def read_page(picture: Image, number: int) -> PageText | None:
     Raises:
         ConfigurationError: The models of the extra are missing.
     """
+    if len(picture.convert("L").getcolors() or ()) == 1:
+        return None  # blank, as every second page of a scan may be
     page = deskew(picture)
     lines, side = get_recogniser().read(page.picture)
     if side == "side":

@@ -517,17 +517,15 @@ def read_html(data: bytes, name: str) -> Draft:
 
     Headers, asides and footers are content, unlike on a website, unless they consist of links.
     """
-    return make_draft(decode_text(data, name, find_charset(data)), is_file=True)
-
-
-def make_draft(source: str, base_url: str | None = None, *, is_file: bool = False) -> Draft:
-    """Convert a page's source to title, metadata and Markdown. ``base_url`` makes links absolute."""
-    root = parse_page(source)
-    return Draft() if root is None else make_draft_from_tree(root, base_url, is_file=is_file)
+    root = parse_page(decode_text(data, name, find_charset(data)))
+    return Draft() if root is None else make_draft_from_tree(root, is_file=True)
 
 
 def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_file: bool = False) -> Draft:
-    """Convert a parsed page like ``make_draft``. Unread elements are removed from the tree."""
+    """Convert a parsed page to title, metadata and Markdown; unread elements are removed from the tree.
+
+    ``base_url`` makes links absolute.
+    """
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
     content = _extract_main_content(root, is_file=is_file)

@@ -169,7 +169,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     total, facts = 0, None
     xfa: dict[str, str] = {}
     window = window or _choose_window(data, left_out)
-    for result in _parse_windows(data, name, left_out, window):
+    for result in _parse_windows(data, name, frozenset(left_out), window):
         total, facts = result.total_pages, facts or result.doc_meta
         xfa = xfa or {packet.name or "": packet.content or "" for packet in result.xfa_packets or ()}
         failed.update(error.page_num for error in result.page_errors)
@@ -215,16 +215,33 @@ def _choose_window(data: bytes, left_out: Collection[int]) -> int:
     return max(1, min(WINDOW_PAGES, MAX_WINDOW_ITEMS * len(pages) // pieces)) if pieces else WINDOW_PAGES
 
 
-def _parse_windows(data: bytes, name: str, left_out: Collection[int], window: int) -> Iterator[ParseResult]:
+def _parse_windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:
     """Yield the parser's results, window by window."""
+    if not left_out:
+        yield from _parse_batches(data, name, window)
+        return
     first, total = 1, window
     while first <= total:
-        if chosen := [number for number in range(first, first + window) if number not in left_out]:
+        last = first + window - 1
+        chosen = [number for number in range(first, last + 1) if number not in left_out]
+        if chosen:
             result = _parse(_make_parser(_format_ranges(chosen)), data, name)
             total = result.total_pages
             yield result
-            del result  # frees its memory before the next window is parsed
-        first += window
+        first = last + 1
+
+
+def _parse_batches(data: bytes, name: str, window: int) -> Iterator[ParseResult]:
+    from liteparse.types import ParseError
+
+    try:
+        for batch in _make_parser().parse_batches(data, window):
+            result = batch.result
+            result.total_pages = batch.total_pages
+            yield result
+            del batch, result
+    except ParseError as error:
+        raise _parse_failure(name, error) from error
 
 
 def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:

@@ -116,7 +116,9 @@ def _load_llm(settings: Settings, name: str) -> Llm | None:
     if settings.llm_base_url and name in ("", settings.llm_model):  # the endpoint's own name, of whatever form
         return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
     variables = provider_variables(settings)
-    return load_llm(name or settings.llm_model, settings.llm_base_url, key, settings.llm_timeout, variables)
+    wanted = name or settings.llm_model
+    configured = wanted == settings.llm_model  # others come from the parameters of a search, which a link may contain
+    return load_llm(wanted, settings.llm_base_url, key, settings.llm_timeout, variables, any_url=configured)
 
 
 def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:

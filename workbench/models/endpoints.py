@@ -193,8 +193,8 @@ def find_endpoint(
     is_trusted = _is_among(address, known)
     if not is_trusted and not any_url:
         raise ConfigurationError(
-            f"Passages are not sent to {address}, because it is not configured: set WORKBENCH_RERANKER to "
-            f"'{model.text}', or {names[0]} to this URL."
+            f"Passages are not sent to {address}, because it is not configured: set {names[0]} to this URL, or use "
+            f"'{model.text}' as WORKBENCH_RERANKER or WORKBENCH_LLM_MODEL."
         )
     key = variables.get(provider.key, "") if provider.key else ""
     if not key and address == provider.url and provider.key:

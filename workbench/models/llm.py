@@ -290,7 +290,9 @@ class OwnLlm(Llm):
         return ModelError(f"The LLM {self.name!r} failed ({describe_fault(error)}); correct it or use another one.")
 
 
-def load_llm(name: str, base_url: str, api_key: str, timeout: float, variables: Mapping[str, str]) -> Llm:
+def load_llm(
+    name: str, base_url: str, api_key: str, timeout: float, variables: Mapping[str, str], *, any_url: bool = True
+) -> Llm:
     """Return an LLM by name; nothing is sent before the first prompt.
 
     Args:
@@ -300,9 +302,11 @@ def load_llm(name: str, base_url: str, api_key: str, timeout: float, variables: 
         api_key: Its key.
         timeout: Seconds until the next piece of an answer.
         variables: Environment variables, for the keys and URLs of providers.
+        any_url: Whether prompts may be sent to a URL that is not among the variables.
 
     Raises:
-        ConfigurationError: The name is invalid, or a key, a URL, a file or an extra is missing.
+        ConfigurationError: The name is invalid, or a key, a URL, a file or an extra is missing, or the URL is not
+            allowed.
     """
     model = parse_model_name(name, LLM_OPTIONS) if name.partition(":")[0] in LLM_FAMILIES else None
     if model is None and (not base_url or name.lower().endswith(GGUF_SUFFIX)):
@@ -314,7 +318,7 @@ def load_llm(name: str, base_url: str, api_key: str, timeout: float, variables: 
     from workbench.models.endpoints import LLM_PROVIDERS, find_endpoint
 
     provider = LLM_PROVIDERS[model.family]
-    endpoint = find_endpoint(model, provider, variables)
+    endpoint = find_endpoint(model, provider, variables, any_url=any_url)
     settings = (endpoint.key_variable or "its key", "its option url", "its name")
     return Llm(endpoint.url.rstrip("/") + provider.path, model.model, endpoint.key, timeout, settings)
 

@@ -212,12 +212,12 @@ def read_limit() -> int:
 
 
 def read_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
-    """Return the parameters in the URL by strategy, not yet validated."""
+    """Return the parameters in the URL by strategy, not yet validated, without objects that a link could import."""
     parameters: dict[str, dict[str, ParameterValue]] = {}
     for item in address.get_all("set"):
         target, _, value = item.partition("=")
         strategy, _, name = target.partition(".")
-        if strategy in strategies:
+        if strategy in strategies and not value.startswith("python:"):
             parameters.setdefault(strategy, {})[name] = value
     return parameters
 

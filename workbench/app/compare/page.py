@@ -374,16 +374,19 @@ def find_invalid_values() -> Iterator[tuple[str, str, str]]:
         yield "n", shown, f"must be {', '.join(map(str, LIMITS[:-1]))} or {LIMITS[-1]}; showing {read_limit()}"
     for item in address.get_all("set"):
         if not _is_setting(item):
-            yield "set", item, "expected strategy.parameter=value; using the default"
+            yield "set", item, "expected strategy.parameter=value, without python: objects; using the default"
     for name in address.get_all("s")[max_strategies() :]:
         yield "s", name, f"limit is {MAX_COLUMNS} columns"
 
 
 def _is_setting(item: str) -> bool:
-    target, sign, _ = item.partition("=")
+    target, sign, value = item.partition("=")
     strategy, _, name = target.partition(".")
     return (
-        bool(sign) and strategy in STRATEGIES and any(known.name == name for known in STRATEGIES[strategy].parameters)
+        bool(sign)
+        and not value.startswith("python:")
+        and strategy in STRATEGIES
+        and any(known.name == name for known in STRATEGIES[strategy].parameters)
     )
 
 

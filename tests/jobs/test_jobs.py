@@ -195,6 +195,7 @@ def test_a_job_whose_connection_is_lost_continues_with_another(
             )
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     assert (done.status, wb.jobs.tally(job.id).files) == ("completed", {"added": 120})
+    assert any("returned to the queue" in line.message for line in wb.jobs.log(job.id))
     assert wb.documents.count() == 120
 
 

@@ -91,7 +91,8 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
         with measure(JOB, job.kind, job=job.id, leads=True) as span, assignment.send_heartbeats():
             outcome = runner(assignment)
             span.add_attributes(with_errors=outcome.with_errors)
-    except (PartLost, ConnectionLost):  # finished parts are kept
+    except (PartLost, ConnectionLost) as error:  # finished parts are kept
+        assignment.log(f"The job returned to the queue: {error}", "warning")
         jobs.release(job.id)
         raise WorkerStopped from None
     except Cancelled:

@@ -207,6 +207,8 @@ def propose_promotion(
     """Store a promotion for a person to accept."""
     if source_id and project_id:
         raise Refused("Give either source_id or project_id, not both", "Leave one of them out")
+    if any(str(value).startswith("python:") for value in (parameters or {}).values()):
+        raise Refused("Agents cannot propose Python objects as parameters", "Use a model by the name of its provider")
     scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
     proposal = call.wb.promotions.propose(
         strategy, reason, proposed_by=proposed_by, scope=scope, parameters=parameters or {}, rival=rival

@@ -81,6 +81,9 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert wb.promotions.current() == before  # nothing changes until a person accepts
     wrong = agent.failure("propose_promotion", strategy="nope", reason="Better", proposed_by="small")
     assert "nope" in wrong["error"]
+    code = {"llm": "python:os:getcwd"}
+    refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
+    assert refused["error"] == "Agents cannot propose Python objects as parameters"
     accepted = wb.promotions.accept(proposed["proposal_id"])
     assert (accepted.strategy, accepted.note) == ("keyword", "Faster, as good (proposed by small)")
     assert wb.promotions.proposals() == []

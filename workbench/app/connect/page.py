@@ -25,7 +25,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, note_change, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
-from workbench.app.widgets.promoting import render_promotion
+from workbench.app.widgets.promoting import list_changed_parameters, render_promotion
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.formatting import count_text
 from workbench.opening import Opening
@@ -138,8 +138,8 @@ def _show_proposal(wb: Workbench, proposal: Proposal) -> None:
     by = proposal.proposed_by or "An agent"
     index = f" on index {proposal.index}" if proposal.index else ""
     place = proposal.scope_title or "everywhere"
-    settings = "".join(f", {name} {value}" for name, value in proposal.parameters.items())
-    settings += f", interleaved with {proposal.rival}" if proposal.rival else ""
+    settings = "".join(f", {changed}" for changed in list_changed_parameters(proposal))
+    settings += f", interleaved with {strategy_title(proposal.rival)}" if proposal.rival else ""
     with st.container(key=f"proposal_{proposal.id}", horizontal=True, vertical_alignment="center", gap="small"):
         text = f"{by} proposes {strategy_title(proposal.strategy)}{index}{settings} for {place}: {proposal.reason}"
         st.markdown(escape_markdown(text))

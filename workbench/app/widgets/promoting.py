@@ -14,7 +14,7 @@ from workbench.app.widgets.looks import escape_markdown, make_label_function, re
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.errors import ScopeError
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters, split_strategy
-from workbench.types import EVERYWHERE_KEY, Comparison, ParameterValue, Promotion, Scope
+from workbench.types import EVERYWHERE_KEY, Comparison, ParameterValue, Promotion, Proposal, Scope
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Cell, CellResult
@@ -226,23 +226,26 @@ def render_live_strategy(serving: LiveStrategy) -> str:
     )
 
 
+def list_changed_parameters(promotion: Promotion | Proposal) -> list[str]:
+    """Return "name value" of the parameters that differ from the strategy's defaults."""
+    defaults = _complete(promotion.strategy, None)
+    return [
+        f"{key} {value}" for key, value in promotion.parameters.items() if key in defaults and value != defaults[key]
+    ]
+
+
 def render_promotion(promotion: Promotion) -> str:
     """Return a promotion's strategy, scope and start time as escaped HTML."""
     kind = promotion.scope.partition(":")[0]
     place = "in all documents" if kind == "everywhere" else f"in the {kind} <b>{escape(promotion.scope_title)}</b>"
     since = f"{promotion.promoted_at.astimezone():%-d %b %Y, %H:%M}" if promotion.promoted_at else "–"
-    defaults = _complete(promotion.strategy, None)
     facts = [
         f"<b>{escape(strategy_title(promotion.strategy))}</b> is live {place}",
         f"since {since}",
         f"version {promotion.version}",
         *([f"index {escape(promotion.index)}"] if promotion.index else []),
-        *([f"interleaved with <b>{escape(promotion.rival)}</b> for agents"] if promotion.rival else []),
-        *(
-            escape(f"{key} {value}")
-            for key, value in promotion.parameters.items()
-            if key in defaults and value != defaults[key]
-        ),
+        *([f"interleaved with <b>{escape(strategy_title(promotion.rival))}</b> for agents"] if promotion.rival else []),
+        *map(escape, list_changed_parameters(promotion)),
     ]
     return " · ".join(facts)
 

@@ -59,7 +59,7 @@ ASKED = {
     "3f2b8c1e-77aa-4d1b-9e0f-5c6d7e8f9a0b": "uuid.md", "00:1b:44:11:3a:b7": "mac.md",
     "AB/2210/7": "part.md", "node.js": "node.md", "x86_64": "chip.md", "scikit-learn": "learn.md", "AT&T": "phone.md",
     "#4711": "issue.md", "4.12": "section.md", "🇸🇪": "flag.md",
-    "KLM 2231": "code.md", "klm-2231": "code.md", "QRS2233": "blank.md", "qrs-2233": "blank.md",
+    "KLM 2231": "code.md", "klm-2231": "code.md", "qrs-2233": "blank.md",
     "fish office": "ligature.md", "ABC123": "wide.md", "ﬁsh": "ligature.md", "bil\u00adge": "joined.md",
 }  # fmt: skip
 

@@ -72,9 +72,9 @@ class PieceVocabulary:
     characters: bytes  # table of character replacements before a text is split
 
 
-def read_universal_weights() -> UniversalWeights:
+def read_universal_weights(path: Path | None = None) -> UniversalWeights:
     """Read the packaged weights. Raises ModelError if the file is missing, or is not the published one."""
-    file = find_packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
+    file = path or find_packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
     with np.load(io.BytesIO(read_checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
         words = np.stack([arrays[f"q{number}"] for number in range(1, TABLE_COUNT + 1)], axis=1)
         rows = words.shape[0] * TABLE_COUNT
@@ -105,9 +105,9 @@ def read_universal_weights() -> UniversalWeights:
         )
 
 
-def read_pieces() -> PieceVocabulary:
+def read_pieces(path: Path | None = None) -> PieceVocabulary:
     """Read the packaged vocabulary. Raises ModelError if the file is missing, or is not the published one."""
-    file = find_packaged_file(PACKAGE, "resources/sp.model", INSTALL)
+    file = path or find_packaged_file(PACKAGE, "resources/sp.model", INSTALL)
     data = read_checked_bytes(file, PIECES_SHA256, INSTALL)
     pieces: list[tuple[str, float]] = []
     characters = b""

@@ -28,7 +28,7 @@ def test_vectors_and_token_bits_are_near_those_of_the_full_model(
     minilm: MiniLMEncoder, minilm_int8: MiniLMEncoder
 ) -> None:
     full, small = minilm.encode(TEXTS), minilm_int8.encode(TEXTS)
-    assert ((full.vectors * small.vectors).sum(axis=1) > (0.997, 0.997, 0.997, 0.98)).all()  # no words, no anchor
+    assert ((full.vectors * small.vectors).sum(axis=1) > (0.997, 0.997, 0.996, 0.98)).all()  # no words, no anchor
     assert not np.allclose(full.vectors, small.vectors, atol=1e-5)
     for ours, theirs in zip(full.token_bits or [], small.token_bits or [], strict=True):
         assert len(ours) == len(theirs)

@@ -76,8 +76,7 @@ WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 -- query_terms: one row with the size of a scope, the query's terms in each of its languages with what the lexicon knows of
 -- them, the terms of the text in which names of documents are looked for, and all postings of the known terms, in the order
 -- of their ids, if there are no more than a number of them. The parts of a name that the lexicon knows (1.3.2, C++) are left
--- out; the caller repeats the query with the names that it finds to be absent from the scope. KLM 2231 also finds KLM2231, and
--- KLM2231 finds KLM 2231 if no passage has it in one word.
+-- out; the caller repeats the query with the names that it finds to be absent from the scope. KLM 2231 also finds KLM2231.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -99,13 +98,9 @@ typed AS MATERIALIZED (
     SELECT lower(w.m[1]) AS word, w.place
     FROM regexp_matches(workbench_plain(%(query)s), '[[:alnum:]]+', 'g') WITH ORDINALITY AS w (m, place)),
 coded AS MATERIALIZED (
-    SELECT c.term, min(c.place) AS position FROM (
-        SELECT w.word || n.word AS term, w.place FROM typed w JOIN typed n ON n.place = w.place + 1
-        WHERE w.word ~ '^[[:alpha:]]{{2,8}}$' AND n.word ~ '^[0-9]{{2,12}}$'
-        UNION ALL
-        SELECT unnest(part.m), w.place FROM typed w, regexp_matches(w.word, '^([[:alpha:]]{{2,8}})([0-9]{{2,12}})$') AS part (m)
-        WHERE NOT EXISTS (SELECT FROM {lexicon} l WHERE l.term = w.word AND l.df > 0)) AS c
-    JOIN {lexicon} l ON l.term = c.term AND l.df > 0 GROUP BY c.term),
+    SELECT w.word || n.word AS term, min(w.place) AS position FROM typed w JOIN typed n ON n.place = w.place + 1
+    JOIN {lexicon} l ON l.term = w.word || n.word AND l.df > 0
+    WHERE w.word ~ '^[[:alpha:]]{{2,8}}$' AND n.word ~ '^[0-9]{{2,12}}$' GROUP BY w.word || n.word),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, coalesce((SELECT min(s.position) FROM signed s WHERE s.name = u.lexeme), min(u.positions[1])) AS position,
         sum(g.passages)::bigint AS passages

@@ -7,6 +7,7 @@ indexed once and then cloned. For your own documents, use ``Workbench.open()``.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from psycopg import sql
 
 import workbench
 from workbench import Settings, Workbench
+from workbench.models.bert.session import machine_key
 from workbench.services.sample_corpus import load_sample
 from workbench.settings import default_home
 from workbench.storage.postgres import start_embedded_server
@@ -82,7 +84,15 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:12]
 
 
+def use_full_precision() -> None:
+    """Store a choice of full precision for passages: vectors in 8 bits depend on the processor."""
+    choice = home() / "models" / "minilm-passages.json"
+    choice.parent.mkdir(parents=True, exist_ok=True)
+    choice.write_text(json.dumps({"machine": machine_key(), "precision": "float", "times": 1, "cosine": 1}))
+
+
 def _open(url: str, name: str, **settings: Any) -> Workbench:
+    use_full_precision()
     database_url = psycopg.conninfo.make_conninfo(url, dbname=name)
     given = {"embedding_model": "minilm", "llm_base_url": "", "reranker": "late-interaction"} | settings
     return Workbench.open(settings=Settings(home=home(), database_url=database_url, _env_file=None, **given))

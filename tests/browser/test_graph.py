@@ -79,12 +79,12 @@ def test_three_hundred_documents_are_drawn_as_that_many_dots(
     expect(page.locator(LABEL).first).to_be_visible()
     keep("graph_300")
     page.wait_for_function("""document.querySelectorAll('[data-testid*="Chart"] svg path').length > 600""")
-    page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is drawn anew for a new width
+    page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is redrawn for a new width
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(LABEL).first).to_be_visible()
     page.wait_for_function("document.querySelector('[data-testid*=Chart] svg').getBoundingClientRect().width < 390")
     keep("graph_300_phone")
-    page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is drawn anew for a new width
+    page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is redrawn for a new width
 
 
 def test_on_a_phone_no_name_is_cut_off_at_an_edge(

@@ -33,6 +33,7 @@ from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, mark_slow_step
 
 if TYPE_CHECKING:
+    import httpx
     from llama_index.core.llms import LLM
     from llama_index.llms.openai import OpenAI
     from openai.types import CompletionUsage
@@ -107,6 +108,7 @@ class Llm:
         self.name, self.api_key = model, api_key
         self._base_url, self._timeout, self._settings = base_url, timeout, settings
         self._client: Any = None
+        self._responses = threading.local()  # .last: the response to the last request of this thread
 
     def base_url(self) -> str:
         """Return the URL of its API, without ``/chat/completions``."""
@@ -140,22 +142,26 @@ class Llm:
 
         messages = [ChatMessage(system, role="system"), ChatMessage(prompt, role="user")]
 
-        def begun() -> tuple[Any, Any]:
+        def begun() -> tuple[Any, Any, httpx.Response | None]:
             pieces = self.framework.stream_chat(messages)
-            return next(pieces, None), pieces  # requesting the first piece sends the request
+            first = next(pieces, None)  # sends the request
+            return first, pieces, getattr(self._responses, "last", None)
 
         with measure(CHAT, self.name, is_parent=False) as call:
-            first, rest = self._attempt(begun)
+            first, rest, response = self._attempt(begun)
             if first is None:
                 raise self._failure(ValueError("no pieces"))
             answer = [first.delta or ""]
-            yield answer[0]
             try:
+                yield answer[0]
                 for piece in rest:
                     answer.append(piece.delta or "")
                     yield answer[-1]
             except Exception as error:  # the errors of the package and its transport have no common class
                 raise self._failure(error) from error
+            finally:
+                if response is not None:
+                    response.close()  # the client's stream is a cycle: a model would write on until it is collected
             written = "".join(answer)
             call.add_chat(system, prompt, written, _count(system + prompt, written, None))
 
@@ -186,6 +192,7 @@ class Llm:
         check_extra("llm")
         from llama_index.core.base.llms.types import LLMMetadata
         from llama_index.llms.openai import OpenAI
+        from openai import DefaultHttpxClient
         from openai import OpenAI as Client
 
         class Endpoint(OpenAI):
@@ -201,6 +208,9 @@ class Llm:
             api_key=self.api_key or "none",  # otherwise the client would send OPENAI_API_KEY
             timeout=self._timeout,
             max_retries=0,
+            http_client=DefaultHttpxClient(
+                event_hooks={"response": [lambda response: setattr(self._responses, "last", response)]}
+            ),
         )
         return Endpoint(
             model=self.name,

@@ -49,6 +49,7 @@ def test_a_test_set_is_created_while_judging_and_the_address_keeps_it(goto, fill
     made = TestSetStore(filled).info("Harbour questions")
     expect(page).to_have_url(re.compile(f"judge={made.id}"))
     expect(page.locator(".card .grades").first).to_be_visible()
+    expect(page.locator(".card .title").first).to_be_focused()  # the keys work at once
     keep("judging-1440-light")
 
 

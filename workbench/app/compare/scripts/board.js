@@ -475,10 +475,11 @@ function lasting(data) {
   return JSON.stringify([{ ...data, judging: null, serving: null }, judging && [judging.about, judging.title]]);
 }
 
-// After Enter in the question, the first passage gets the focus, unless the user has typed since.
-function takeFocusAfterEnter(root) {
+// After Enter in the question, the first passage gets the focus, unless the user has typed since. The same when judging
+// begins, so that the keys work at once.
+function takeFocus(root, judgingBegins) {
   const first = root.querySelector(".card .title");
-  if (!window.workbenchEntered || !first) return;
+  if (!first || !(window.workbenchEntered || (judgingBegins && !document.activeElement?.matches("input, textarea, select")))) return;
   window.workbenchEntered = false;
   first.focus({ preventScroll: true });
 }
@@ -488,6 +489,7 @@ function show(root, data) {
   const first = root.drawn === undefined, drawn = lasting(data);
   if (first) Object.assign(root, { pending: [], sent: 0 });
   takeGrades(root, data);
+  const judgingBegins = data.judging && root.data?.judging?.about !== data.judging.about;
   root.data = data;
   if (first) {
     listen(root);
@@ -501,7 +503,7 @@ function show(root, data) {
     root.stopWatching?.();
     root.drawn = drawn;
     draw(root, data);
-    takeFocusAfterEnter(root);
+    takeFocus(root, judgingBegins);
     if (hadFocus && root.last) focusOnHit(root, root.last);
   }
   paintGrades(root);

@@ -461,7 +461,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
-        sentences.append("Each question has a single judged document, so other good documents count as misses.")
+        sentences.append("Each question has a single relevant document, so other good documents count as misses.")
     synthetic = sum(question.origin == "synthetic" for question in questions)
     if questions and synthetic * 2 > len(questions):
         sentences.append(

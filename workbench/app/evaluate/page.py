@@ -356,6 +356,9 @@ def _count_questions(wb: Workbench, test_set: str, limit: int | None) -> int:
     return min(len(chosen.answerable), limit or len(chosen.answerable))
 
 
+PILOT_QUESTIONS = 20  # enough to estimate the variance
+
+
 def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questions: int) -> str:
     """Return which differences a planned experiment can show, estimated from the newest one on its test set."""
     if test_set == SAMPLE_NAME or runs < 2 or not questions:
@@ -366,7 +369,9 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
         if len(values) > 1 and all(len(by_question) > 1 for by_question in values.values()):
             power = measure_power(metric, values, questions, comparisons=count_pairs(runs))
             return f"{describe_power(power)[0]} Estimated from {experiment.title}."
-    return "For a pilot, limit the questions to about 20; its result shows which differences all questions can show."
+    if questions <= PILOT_QUESTIONS:
+        return ""
+    return f"For a pilot, limit the questions to {PILOT_QUESTIONS}; its result shows which differences all can show."
 
 
 def _start_experiment(

@@ -493,6 +493,7 @@ def format_catalogue() -> str:
 # Results of an ingest
 
 MAX_SUFFIXES_SHOWN = 8  # file types named in a line
+HIDDEN_FILES = "hidden"  # key among the suffixes of skipped files: those with a leading dot
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,7 +578,7 @@ class IngestReport(Value):
     embedded: int = 0
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
+    left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files: unsupported by suffix, and HIDDEN_FILES
     offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained on
     notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
 
@@ -589,14 +590,18 @@ class IngestReport(Value):
     @property
     def left_out_sentence(self) -> str:
         """The number and types of skipped files, and what to do about them; "" if there are none."""
-        count = sum(self.left_out.values())
-        if not count:
-            return ""
-        kinds = [f"{suffix or 'no suffix'} ({number:,})" for suffix, number in self.left_out.items()]
-        more = f" and {len(kinds) - MAX_SUFFIXES_SHOWN} more" if len(kinds) > MAX_SUFFIXES_SHOWN else ""
-        files = "1 file" if count == 1 else f"{count:,} files"
-        skipped = f"{files} skipped (unsupported type): {', '.join(kinds[:MAX_SUFFIXES_SHOWN])}{more}."
-        return f"{skipped} {self.advice}".strip()
+        by_suffix = dict(self.left_out)
+        hidden = by_suffix.pop(HIDDEN_FILES, 0)
+        sentences = []
+        if count := sum(by_suffix.values()):
+            kinds = [f"{suffix or 'no suffix'} ({number:,})" for suffix, number in by_suffix.items()]
+            more = f" and {len(kinds) - MAX_SUFFIXES_SHOWN} more" if len(kinds) > MAX_SUFFIXES_SHOWN else ""
+            files = "1 file" if count == 1 else f"{count:,} files"
+            sentences.append(f"{files} skipped (unsupported type): {', '.join(kinds[:MAX_SUFFIXES_SHOWN])}{more}.")
+        if hidden:
+            files = "1 hidden file" if hidden == 1 else f"{hidden:,} hidden files"
+            sentences.append(f"{files} skipped; name one to read it.")
+        return " ".join(filter(None, [*sentences, self.advice]))
 
     @property
     def counts(self) -> dict[str, int]:

@@ -32,7 +32,7 @@ from workbench.ingestion.readers.formats import (
 )
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.stamps import is_inside
-from workbench.types import IngestFailure, format_left_out
+from workbench.types import HIDDEN_FILES, IngestFailure, format_left_out
 
 # --- Zip archives, read like folders ---
 
@@ -233,6 +233,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     failures: list[IngestFailure] = []
     real: set[Path] = set()
     unread: set[Path] = set()
+    hidden: set[Path] = set()
     packed: list[IngestItem] = []
     kinds: Counter[str] = Counter()
     roots = [Path(path) for path in paths if str(path)]
@@ -250,6 +251,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
             missed.append(IngestFailure(str(root), f"It contains no file in a supported format: {kinds_read}."))
         failures += [replace(failure, path=readable_path(failure.path)) for failure in missed]
         unread |= {skip.path.resolve() for skip in discovery.skipped if skip.unread_kind}
+        hidden |= {skip.path.resolve() for skip in discovery.skipped if skip.hidden_file}
         for path in discovery.files:
             if path.resolve() not in real:
                 real.add(path.resolve())
@@ -257,6 +259,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     dates = _commit_dates([root for root in roots if root.is_dir()])
     items = [*(_file_item(path, key, dates) for path, key in _make_keys_unique(keys).items()), *packed]
     kinds.update(readable_path(path.suffix.lower()) for path in unread)
+    kinds.update(HIDDEN_FILES for _path in hidden)
     return PathContents(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
 
 

@@ -321,8 +321,9 @@ class SkippedPath:
 
     path: Path  # the path
     reason: str  # the reason, as a sentence
-    missed: bool = False  # True if the path was given explicitly, or is an unreadable folder
+    missed: bool = False  # True if it was given explicitly, or is an unreadable folder or a broken link
     unread_kind: bool = False  # True if it is a file of an unsupported format
+    hidden_file: bool = False  # True if it would be read if it were not hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,14 +416,16 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            skipped.append(SkippedPath(path, "It is hidden."))
+            hidden_file = find_reader(entry.name) is not None and _check_path(path.is_file)
+            skipped.append(SkippedPath(path, "It is hidden.", hidden_file=hidden_file))
         elif _check_path(path.is_dir):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(SkippedPath(path, "It contains installed packages."))
             else:
                 yield from _walk_folder(path, (*parents, real), skipped)
         elif (reason := _skip_reason(path)) is not None:
-            skipped.append(SkippedPath(path, reason, unread_kind=_check_path(path.is_file)))
+            missed = entry.is_symlink() and find_reader(entry.name) is not None  # a document that is gone
+            skipped.append(SkippedPath(path, reason, missed, unread_kind=_check_path(path.is_file)))
         else:
             yield path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -285,6 +286,7 @@ FAILURES: dict[str, Any] = {
     "login": reply("", 302, headers={"Location": "/login"}), "itself": reply("", 302, headers={"Location": "?"}),
     "elsewhere": reply("", 302, headers={"Location": "http://127.0.0.1:9/"}),
     "damaged": reply(b"\x1f\x8bno", headers={"Content-Encoding": "gzip"}),
+    "cut": reply(gzip.compress(page("Cut").encode())[:-20], headers={"Content-Encoding": "gzip"}),
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -155,6 +156,41 @@ def test_a_site_that_cannot_be_asked_loses_no_document(
     assert read_texts(wb) == before
 
 
+@pytest.mark.parametrize("word", ["abcdefgh", "quince orchard"])
+def test_stand_ins_that_differ_in_a_few_words_replace_no_document(
+    wb: Workbench, site: TestSite, crawl: Crawl, word: str
+) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    before = read_texts(wb)
+    sorry = "We are down for maintenance and back in an hour. Your reference is"
+    for n, path in enumerate(pages_of_ten()):
+        site.put({path: reply(page("Maintenance", f"{sorry} {word}{'x' * n}."))})
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert (read_texts(wb), ended["outcomes"]["failed"]) == (before, 10)
+
+
+def test_data_sheets_that_differ_in_numbers_are_updated(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    def sheets(seal: str) -> dict[str, str]:
+        return {f"/{n}": page(f"Pump {n}", f"Pump {n} delivers {n} litres for {3 * n} euros. {seal}") for n in (7, 8)}
+
+    site.put({"/": page("Pumps", links=["/7", "/8"])} | sheets(""))
+    crawled = crawl(f"{site.url}/")
+    site.put(sheets("Its seal is made of brass."))
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert (ended["outcomes"]["changed"], ended["outcomes"]["failed"]) == (2, 0)
+
+
+def test_a_rendered_page_keeps_its_document_without_a_browser(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    script = "document.getElementById('root').innerHTML = '<h1>Ferries</h1><p>The ferry leaves at nine.</p>'"
+    site.put({"/a": f"<html><body><div id=root></div><p>Please wait.</p><script>{script}</script></body></html>"})
+    crawled = crawl(f"{site.url}/a", recursive=False, browser="auto", timeout=30)
+    before = read_texts(wb)
+    assert "The ferry leaves at nine." in before[f"{site.url}/a"]
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"], browser="never").id)
+    assert (read_texts(wb), ended["outcomes"]["failed"]) == (before, 1)
+
+
 def test_a_worker_that_may_not_ask_a_host_keeps_its_documents(
     make_settings: Callable[..., Settings], wb: Workbench, site: TestSite, crawl: Crawl
 ) -> None:
@@ -250,6 +286,7 @@ FAILURES: dict[str, Any] = {
     "login": reply("", 302, headers={"Location": "/login"}), "itself": reply("", 302, headers={"Location": "?"}),
     "elsewhere": reply("", 302, headers={"Location": "http://127.0.0.1:9/"}),
     "damaged": reply(b"\x1f\x8bno", headers={"Content-Encoding": "gzip"}),
+    "cut": reply(gzip.compress(page("Cut").encode())[:-20], headers={"Content-Encoding": "gzip"}),
 }  # fmt: skip
 
 

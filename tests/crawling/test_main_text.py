@@ -235,6 +235,7 @@ SHOWN = {
     "a part with data for a script": "<div data-aos=fade style='opacity:0'>SEEN</div>",
     "the rest of a paragraph": "<p>It<span id=more style='display:none'>SEEN</span></p><button>Read more</button>",
     "a pane next to the chosen one": "<div><input type=radio></div><div><pre>a</pre><p hidden>SEEN</p></div>",
+    "a picture in several sizes": "<picture><source srcset=a><img alt='SEEN: a pump with pipes'></picture>",
     "a choice": "<select><option>SEEN</option></select>",
     "nothing but links": "<nav><a href='/a'>SEEN</a></nav>",
 }

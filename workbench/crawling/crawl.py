@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 
-from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape
+from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape, shape_words
 from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
@@ -18,7 +18,7 @@ from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
 from workbench.crawling.urls import make_bounds, parse_bounds
 from workbench.errors import Cancelled, WorkbenchError
-from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
+from workbench.storage.crawls import Crawls, NewPage, PageBody, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop, mark_slow_step
 
 # --- Duplicate pages and collections of other pages ---
@@ -103,6 +103,7 @@ MIN_COLLECTION_BYTES = 60_000  # bytes of text; a larger page may be a collectio
 STORE_BATCH_PAGES = 16  # pages waiting before storing starts
 MAX_START_REDIRECTS = 10  # redirects followed from the start page, also out of bounds
 MAX_REMOVED_SHARE = 0.2  # share of a source's documents that a crawl may remove without confirmation
+MAX_SAMPLED_STAND_INS = 200  # pages with one new title from which their common words are taken
 COMPARED_OUTCOMES = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
 OUTCOMES_WITHOUT_ADDRESS = ("duplicate", "redirected", "removed", "held", "forbidden")  # of pages that claim no address
 STORED_OUTCOMES = ("added", "changed", "stored")
@@ -468,32 +469,70 @@ class Crawl:
                 self._log(f"{entry.url}: left out: it {reasons[entry.url]}.", "info")
 
     async def _refuse_stand_ins(self) -> None:
-        """Keep documents whose pages used to differ and now share one text, such as a maintenance, login or block page.
+        """Keep documents whose pages used to differ and are now alike, such as a maintenance, login or block page.
 
-        Numbers, and words from a page's own address, may differ between such pages.
+        Numbers, and words from a page's own address, may differ between such pages. If they replace titles that
+        differed with the same one, so may half of their words.
         """
         if self.options.accept_removals:
             return
-        changed = {
-            e.position: e
+        changed = [
+            e
             for e in self.frontier.entries
             if e.state == "fetched" and e.has_body and e.url in self._memory and self._has_document(e)
             and e.content_hash != self._memory[e.url].content_hash
-        }  # fmt: skip
-        groups: dict[int, list[Entry]] = {}
-        for some in group_pages([(position, entry.size) for position, entry in changed.items()]):
+        ]  # fmt: skip
+        shapes: dict[int, list[Entry]] = defaultdict(list)
+        titles: dict[str, list[Entry]] = defaultdict(list)
+        async for entry, body in self._read_bodies(changed):
+            shapes[await asyncio.to_thread(hash_shape, bytes(body.body or b""), body.url)].append(entry)
+            if body.title and body.title != self._memory[body.url].title:
+                titles[body.title].append(entry)
+        for entries in shapes.values():
+            if len(entries) > 1 and await self._had_different_texts(entries):
+                await self._keep_documents(entries)
+        for entries in titles.values():
+            if len({self._memory[entry.url].title for entry in entries}) > 1:
+                await self._keep_documents(await self._find_similar([e for e in entries if e.state == "fetched"]))
+
+    async def _read_bodies(self, entries: Sequence[Entry]) -> AsyncGenerator[tuple[Entry, PageBody]]:
+        """Yield fetched pages with their texts, a group at a time."""
+        for some in group_pages([(entry.position, entry.size) for entry in entries]):
             for body in await asyncio.to_thread(self._crawls.bodies, self._job_id, some):
-                shape = await asyncio.to_thread(hash_shape, bytes(body.body or b""), body.url)
-                groups.setdefault(shape, []).append(changed[body.position])
-        for entries in groups.values():
-            former = {self._memory[entry.url].content_hash for entry in entries}
-            if len(entries) > 1 and len(former) > 1:
-                reason = (
-                    f"{len(entries)} pages that differed before now have the same text, so their documents are kept."
-                )
-                for entry in entries:
-                    await self._settle(entry, "failed", reason)
-                self._log(f"{reason} {entries[0].url} is one of them.", "warning")
+                yield self.frontier.entries[body.position], body
+
+    async def _had_different_texts(self, entries: Sequence[Entry]) -> bool:
+        """Return whether the stored documents of pages differ in more than numbers and words of their addresses."""
+        shapes: set[int] = set()
+        for some in group_pages([(entry.position, self._memory[entry.url].size) for entry in entries]):
+            urls = {self._document_key(self.frontier.entries[position]): position for position in some}
+            texts = await asyncio.to_thread(self._crawls.document_texts, self._plan.source_id, list(urls))
+            for key, text in texts:
+                url = self.frontier.entries[urls[key]].url
+                shapes.add(await asyncio.to_thread(hash_shape, text.encode("utf-8", "replace"), url))
+            if len(shapes) > 1:
+                return True
+        return False
+
+    async def _find_similar(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the pages at least half of whose words are on most of these pages."""
+        pages_with: Counter[str] = Counter()
+        async for _, body in self._read_bodies(entries[:MAX_SAMPLED_STAND_INS]):
+            pages_with.update(set(shape_words(bytes(body.body or b""), body.url)))
+        common = {word for word, n in pages_with.items() if 2 * n > min(len(entries), MAX_SAMPLED_STAND_INS)}
+        similar: list[Entry] = []
+        async for entry, body in self._read_bodies(entries):
+            words = set(shape_words(bytes(body.body or b""), body.url))
+            if 2 * len(words & common) >= len(words):
+                similar.append(entry)
+        return similar
+
+    async def _keep_documents(self, entries: Sequence[Entry]) -> None:
+        if len(entries) > 1:
+            reason = f"{len(entries)} pages that differed before are now alike, so their documents are kept."
+            for entry in entries:
+                await self._settle(entry, "failed", reason)
+            self._log(f"{reason} {entries[0].url} is one of them.", "warning")
 
     async def _refetch_unknown(self) -> bool:
         """Refetch pages that returned 304 but whose text is not stored; return whether there were any."""

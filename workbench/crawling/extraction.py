@@ -72,9 +72,14 @@ def hash_blocks(text: str) -> tuple[int, ...]:
 
 def hash_shape(body: bytes, url: str) -> int:
     """Return a hash of a text's words without numbers and words of the page's address."""
+    return hash64(" ".join(shape_words(body, url)))
+
+
+def shape_words(body: bytes, url: str) -> list[str]:
+    """Return a text's words without numbers and words of the page's address."""
     address = set(WORD.findall(unquote(url).lower()))
     words = WORD.findall(body.decode("utf-8", "replace").lower())
-    return hash64(" ".join(word for word in words if word not in address and not any(map(str.isdigit, word))))
+    return [word for word in words if word not in address and not any(map(str.isdigit, word))]
 
 
 def _split_paragraphs(text: str) -> Iterator[list[str]]:

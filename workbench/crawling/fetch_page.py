@@ -158,11 +158,14 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
         return PageReply("done", "failed", error.reason + tries, attempts, error.status)
     if fetched.status == 304 and usable is not None:
         return _reply_from_memory(entry, usable, fetched.seconds, 304, None, attempts)
-    if page is not None:
+    if page is not None and page.needs_script and not fetched.rendered and memory is not None and memory.rendered:
+        answer = PageReply("done", "failed", "It needs a browser, as in the last crawl, but was fetched without one.")
+    elif page is not None:
         answer = _reply_with_page(fetched, page, entry, options)
     elif fetched.status in REDIRECT_STATUSES:
-        location = fetched.headers.get("location", "")
-        answer = _reply_to_redirect(canonicalize(location, entry.url, keeps_sessions=True), location, entry)
+        location = fetched.headers.get("location", "").strip()
+        target = canonicalize(location, entry.url, keeps_sessions=True) if location else None
+        answer = _reply_to_redirect(target, location, entry)
     else:
         outcome = "removed" if fetched.status in GONE_STATUSES else "failed"
         answer = PageReply("done", outcome, f"It answered {fetched.status}.")

@@ -11,6 +11,7 @@ import re
 import socket
 import string
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.compression_utils import BrotliDecompressor
 
 from workbench.crawling.crawl4ai_import import AsyncCrawlResponse, AsyncHTTPCrawlerStrategy
 from workbench.crawling.egress import Guard
@@ -155,7 +157,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
                 connector=connector,
                 headers=REQUEST_HEADERS,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=True,
+                auto_decompress=False,  # it takes a gzip that ends early as complete
                 max_line_size=MAX_HEADER_BYTES,
                 max_field_size=MAX_HEADER_BYTES,
                 max_headers=MAX_HEADERS,
@@ -208,10 +210,40 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             size += len(piece)
             if size > self._max_bytes:
                 raise FetchFailed(self._too_large(size), retry=False, status=answer.status)
-        return b"".join(pieces)
+        body = _decompress(b"".join(pieces), answer.headers.get("content-encoding", ""), self._max_bytes + 1)
+        if len(body) > self._max_bytes:
+            raise FetchFailed(self._too_large(len(body)), retry=False, status=answer.status)
+        return body
 
     def _too_large(self, size: int) -> str:
         return f"It is larger than {self._max_bytes / MB:g} MB ({size / MB:.1f} MB or more)."
+
+
+def _decompress(data: bytes, encoding: str, max_bytes: int) -> bytes:
+    """Return the first ``max_bytes`` of a body, decompressed. A body with an unknown encoding is returned unchanged.
+
+    Raises:
+        FetchFailed: It is damaged or ends early.
+    """
+    name = encoding.strip().lower()
+    pieces: list[bytes] = []
+    room = max_bytes
+    is_whole = True
+    try:
+        if name == "br" and data:  # not asked for, but some servers send nothing else
+            return BrotliDecompressor().decompress_sync(data, max_length=max_bytes)
+        while data and room and is_whole and name in ("gzip", "x-gzip", "deflate"):
+            is_bare = name == "deflate" and data[0] & 15 != zlib.DEFLATED  # without zlib's header
+            unzipping = zlib.decompressobj(wbits=-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS + 32)
+            pieces.append(unzipping.decompress(data, room))
+            room -= len(pieces[-1])
+            is_whole = unzipping.eof or not room
+            data = unzipping.unused_data if unzipping.unused_data.startswith(b"\x1f\x8b") else b""
+    except Exception as error:  # brotli has exceptions of its own
+        raise FetchFailed(f"Its {name} compression is damaged ({_short_message(error)}).", retry=True) from error
+    if not is_whole:
+        raise FetchFailed(f"Its {name} compression ends early.", retry=True)
+    return b"".join(pieces) or data
 
 
 def _decode_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -291,6 +291,11 @@ class Crawls(Table):
         """Return the id of a source's document by its key (the page's URL), or None."""
         return self._value("crawl_document", {"source_id": source_id, "key": key})
 
+    def document_texts(self, source_id: str, keys: Sequence[str]) -> list[tuple[str, str]]:
+        """Return (key, text) of a source's documents."""
+        rows = self._rows("crawl_document_texts", {"source_id": source_id, "keys": list(keys)})
+        return [(row["key"], row["text"]) for row in rows]
+
     def _insert(self, connection: Connection, job_id: str, pages: Sequence[NewPage]) -> None:
         if pages:
             rows = [

@@ -476,7 +476,7 @@ SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
 UNREAD_TAGS = frozenset(
     (
         "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "video", "audio",
-        "nav", "button", "select", "input", "textarea", "img", "picture", "head", "wbr",
+        "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
     )
 )  # fmt: skip
 # Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
@@ -709,6 +709,8 @@ def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
 
 def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
     """Convert visible content in frames, shadow roots, fields, formulas and images to plain elements."""
+    for picture in list(root.iter("picture")):
+        picture.drop_tag()  # around an image
     if is_file:
         for image in list(root.iter("img")):
             _open_described_picture(image)

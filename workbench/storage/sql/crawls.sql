@@ -135,3 +135,6 @@ ORDER BY p.url, p.fetched_at DESC NULLS LAST
 
 -- crawl_document: a source's document by its key
 SELECT id FROM documents WHERE source_id = %(source_id)s AND key = %(key)s
+
+-- crawl_document_texts: the texts of some of a source's documents
+SELECT key, text FROM documents WHERE source_id = %(source_id)s AND key = ANY(%(keys)s)

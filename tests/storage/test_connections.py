@@ -89,7 +89,9 @@ def test_what_is_no_postgres_url_is_a_sentence(url: str) -> None:
     assert asked(url) == ("WORKBENCH_DATABASE_URL is invalid: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE.")
 
 
-def test_a_database_that_goes_is_reported_and_one_that_is_back_serves_the_next_question(database_url: str) -> None:
+def test_a_database_that_goes_is_reported_and_one_that_is_back_serves_the_next_question(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = Path(psycopg.conninfo.conninfo_to_dict(database_url)["host"])
     relay = Relay(folder / ".s.PGSQL.5432")
     database = Database(psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=relay.port))
@@ -100,6 +102,7 @@ def test_a_database_that_goes_is_reported_and_one_that_is_back_serves_the_next_q
         lent.execute(one)
     with pytest.raises(StorageError, match="is unreachable; start it"):
         database.row(one)
+    assert not caplog.records  # a logger without handlers writes to stderr
     relay.open()
     assert database.row(one) == {"one": 1}
     database.close()

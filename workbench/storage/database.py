@@ -248,7 +248,7 @@ Parameters = TypeVar("Parameters")
 
 Query = sql.SQL | sql.Composed
 
-logging.getLogger("psycopg.pool").propagate = False  # users get our message instead of its lines
+logging.getLogger("psycopg.pool").disabled = True  # users get our message instead of its lines
 psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before connections copy the adapters
 
 # Sent with every connection, so that all servers behave alike. JIT and parallel workers cost more than they gain at

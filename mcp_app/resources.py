@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio.to_thread
@@ -14,7 +15,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 
-from mcp_app.paging import MAX_TITLE_CHARS, cut
+from mcp_app.paging import MAX_TITLE_CHARS, cut, fits
 from mcp_app.tool import dump_json, pick
 from workbench.errors import NotFound, WorkbenchError
 from workbench.types import TAG_CATALOGUE, JsonObject, Source
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.opening import Opening
     from workbench.workbench import Workbench
 
-CHARS_PER_PAGE = 16_000  # about 4,000 tokens
+CHARS_PER_PAGE = 16_000  # about 4,000 tokens of English; fewer if a page of the document exceeds the budget
 DOCUMENTS_PER_PAGE = 50  # documents per page of a source
 SOURCES_PER_PAGE = 100  # sources per page of the resource list
 
@@ -177,12 +178,22 @@ def render_document_page(wb: Workbench, document_id: str, page: int) -> str:
     """Return a page of a document's text; its last line names the next page."""
     document = wb.documents.get(document_id)
     text = document.text or ""
-    pages = max(1, -(-len(text) // CHARS_PER_PAGE))
+    size = _page_size(text)
+    pages = max(1, -(-len(text) // size))
     if page > pages:
         raise ResourceNotFoundError(f"No page {page}: document {document_id} has {pages}.")
-    part = text[(page - 1) * CHARS_PER_PAGE : page * CHARS_PER_PAGE]
+    part = text[(page - 1) * size : page * size]
     more = f"\n\n[Page {page} of {pages}. Next: document://{document_id}/{page + 1}]" if page < pages else ""
     return part + more
+
+
+@lru_cache(maxsize=4)  # a document is read page by page
+def _page_size(text: str) -> int:
+    """Return the characters per page with which each page of a text is within the token budget."""
+    size = CHARS_PER_PAGE
+    while not all(fits(text[start : start + size]) for start in range(0, len(text), size)):
+        size //= 2
+    return size
 
 
 def render_source_page(wb: Workbench, source_id: str, page: int) -> str:

@@ -11,6 +11,7 @@ from workbench.types import JsonObject, Scope, to_plain
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
+MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
 STRATEGIES = Argument("strategies", "array", "Strategies: NAME or NAME@INDEX.", required=True)
@@ -56,30 +57,37 @@ def add_test_questions(
 
 
 def list_search_chains(call: Call, test_set: str, limit: int, offset: int) -> JsonObject:
-    """Return agents' chains of searches in the scope of a test set."""
+    """Return agents' chains of searches in the scope of a test set, long ones in parts."""
     from evals.evaluation import TestSets
 
-    chains = TestSets(call.wb).chains(test_set)
+    parts = [
+        (one, first)
+        for one in TestSets(call.wb).chains(test_set)
+        for first in range(0, len(one.chain.searches), MAX_SEARCHES)
+    ]
     rows: list[JsonObject] = [
         {
             "client": one.chain.client,
             "started_at": one.chain.searches[0].at.isoformat(),
             "outcome": one.describe(),
+            **({"searches_before": first} if first else {}),
             "searches": [
                 {
-                    "query": cut(search.query, MAX_LINE_CHARS),
+                    "query": cut(search.query, MAX_QUERY_CHARS),
                     "results": search.results,
                     "opened": list(search.opened),
                     "cited": list(search.cited),
                     "recall": recall,
                 }
-                for search, recall in zip(one.chain.searches, one.recall, strict=True)
+                for search, recall in list(zip(one.chain.searches, one.recall, strict=True))[
+                    first : first + MAX_SEARCHES
+                ]
             ],
             "never_found": list(one.missed),
         }
-        for one in chains[offset : offset + limit]
+        for one, first in parts[offset : offset + limit]
     ]
-    return {"success": True, **UNTRUSTED, "chains": rows, "count": len(rows), "total": len(chains)}
+    return {"success": True, **UNTRUSTED, "chains": rows, "count": len(rows), "total": len(parts)}
 
 
 def cite_documents(call: Call, documents: list[str]) -> JsonObject:

@@ -234,6 +234,7 @@ def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
         "excluded by the pattern '/archive/'": 1,
         "robots.txt forbids /docs/private/": 1,
     }
+    assert str(crawled["message"]).endswith("Not fetched: 1 forbidden, 8 left out.")
     found = outcomes(wb, crawled)
     assert (found["docs/wiki/Node.js"], found["docs/File:Plan.png"]) == ("added", "added")
 

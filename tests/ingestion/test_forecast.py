@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,3 +129,13 @@ def test_time_left_is_reported_in_words() -> None:
     assert [time_left_text(seconds) for seconds in (None, 0.2, 40, 400, 9000)] == [
         "", "about 1 s left", "about 40 s left", "about 7 min left", "about 2.5 h left",
     ]  # fmt: skip
+
+
+def test_no_time_is_named_once_the_model_is_later_than_the_earlier_pace() -> None:
+    """The first start compiles the model; meanwhile the same seconds would be named again and again."""
+    forecast = Forecast([120], pace=0.5)
+    assert forecast.seconds_left == 0.5
+    time.sleep(0.6)
+    assert forecast.seconds_left is None
+    forecast.record_model_time(1, 2.0)
+    assert forecast.seconds_left is not None

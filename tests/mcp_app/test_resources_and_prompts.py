@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from mcp_app.resources import CHARS_PER_PAGE
+from mcp_app.paging import tokens
 from mcp_app.server import create_server
 from mcp_app.subscriptions import diff_snapshots, read_source_ids, take_snapshot
 from tests.mcp_app.agent import MODES, Agent
@@ -27,16 +28,21 @@ def read(agent: Agent, uri: str) -> str:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_long_document_is_read_page_by_page(agent: Agent, wb: Workbench, mode: str) -> None:
-    agent = Agent(agent.server, mode)
-    text = "".join(f"Line {number}.\n" for number in range(4000)).rstrip("\n")
+@pytest.mark.parametrize("kind", ["lines", "hex", "thai", "emoji"])
+def test_a_long_document_is_read_in_pages_within_the_budget(agent: Agent, wb: Workbench, mode: str, kind: str) -> None:
+    agent, dice = Agent(agent.server, mode), random.Random(5)
+    alphabet = {"hex": "0123456789abcdef", "thai": "กขคงจฉชซญดตถ", "emoji": "😀😁😂😃😄😅"}.get(kind, "")
+    lines = "".join(f"Line {number}.\n" for number in range(4000)).rstrip("\n")
+    text = "".join(dice.choices(alphabet, k=40_000)) if alphabet else lines
     document = wb.documents.create(text=text, title="Long").document.id
-    first = read(agent, f"document://{document}")
-    assert first.endswith(f"Next: document://{document}/2]")
-    pages = -(-len(text) // CHARS_PER_PAGE)
-    parts = [read(agent, f"document://{document}/{page}") for page in range(1, pages + 1)]
-    assert parts[0] == first
-    assert "".join(part.split("\n\n[Page ")[0] for part in parts) == text
+    parts, following = list[str](), f"document://{document}"
+    while following:
+        page = read(agent, following)
+        assert tokens(page) <= 8_000
+        part, _, note = page.partition("\n\n[Page ")
+        parts.append(part)
+        following = note.partition("Next: ")[2].removesuffix("]")
+    assert "".join(parts) == text
 
 
 def test_a_source_lists_its_documents_in_pages(agent: Agent, wb: Workbench) -> None:

@@ -13,6 +13,7 @@ from mcp import Client
 
 from evals.evaluation import TestSets
 from evals.experiments.leaderboard import describe_weaknesses
+from mcp_app.paging import tokens
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from tests.mcp_app.processes import over_http, over_stdio
@@ -107,6 +108,21 @@ def test_a_chain_of_searches_is_one_case_with_what_was_found_when_and_never(agen
     sets.create("Shop", scope=Scope(kind="project", project="Shop"))
     assert sets.chains("Shop") == []  # these searches were wider than the project
     assert dogs not in str(chain)
+
+
+def test_a_long_chain_comes_in_parts_within_the_budget(agent: Agent, wb: Workbench) -> None:
+    queries = [f"{number} " + "".join(chr(0x20000 + number * 300 + n) for n in range(280)) for number in range(24)]
+    for query in queries:
+        agent(SEARCH, query=query, match_count=1)
+    TestSets(wb).create("All")
+    seen, offset, total = list[str](), 0, 1
+    while offset < total:
+        text = agent.text("list_search_chains", test_set="All", limit=20, offset=offset)
+        assert tokens(text) <= 8_000
+        answer = json.loads(text)
+        seen += [one["query"].split()[0] for chain in answer["chains"] for one in chain["searches"]]
+        offset, total = offset + answer["count"], answer["total"]
+    assert seen == [str(number) for number in range(24)]
 
 
 def test_each_connection_is_a_chain_over_stdio_and_over_http(agent: Agent, wb: Workbench) -> None:

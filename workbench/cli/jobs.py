@@ -15,6 +15,7 @@ from workbench.cli.options import Subcommands, add_repeated, parse_number
 from workbench.cli.output import Output, describe_queued, print_fields, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.crawling.messages import outcome_label
+from workbench.crawling.options import UNFETCHED_OUTCOMES
 from workbench.errors import InvalidInput, StorageError
 from workbench.formatting import size_text
 from workbench.runtime import exit_now
@@ -127,7 +128,7 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
         "pages done": f"{done:,} of {total:,}",
         outcome_label("fetched"): crawl["pages_waiting"],
         outcome_label("queued"): crawl["pages_pending"],
-        **{outcome_label(name): count for name, count in outcomes.items() if count},
+        **{outcome_label(name): count for name, count in outcomes.items() if count and name not in UNFETCHED_OUTCOMES},
         "passages": crawl["total_chunks"],
         "text": size_text(as_integer(crawl["bytes"])),
         "message": crawl["message"],

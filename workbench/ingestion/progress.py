@@ -37,7 +37,7 @@ class Forecast:
         sizes: Bytes of the items, 0 if unknown; each counts as one passage at least.
         pace: Seconds per passage in the previous ingest, including storing, if known.
         """
-        self._pace = pace
+        self._pace, self._began = pace, time.monotonic()
         self._sizes = {place: max(size, PASSAGE_BYTES) for place, size in enumerate(sizes)}
         self._waiting = set(self._sizes)
         self._waiting_bytes = sum(self._sizes.values())
@@ -109,7 +109,8 @@ class Forecast:
         """
         to_embed = max(0, self.total - self._embedded)
         if not self._model_passages and to_embed:
-            return None if self._pace is None else to_embed * self._pace
+            left = to_embed * (self._pace or 0.0)
+            return left if time.monotonic() - self._began < left else None  # a late model refutes the previous pace
         waiting = self._sizes[self._last] if self._last in self._waiting else 0
         to_store = max(0, self.total - self._stored)
         last = min(max(self._most, round(waiting * self._density)), to_store)

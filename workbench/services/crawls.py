@@ -532,7 +532,10 @@ class CrawlService:
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
         keeps_gone = self.table.plan(job_id).options.get("gone") == "keep"
-        message = describe_result(counts.pages_done, counts.pages_total, counts.outcomes, keeps_gone=keeps_gone)
+        kept_out = counts.outcomes["forbidden"] + counts.outcomes["not_allowed"]
+        left_out = sum(self.table.reasons(job_id).values()) - kept_out  # with those that have no page
+        outcomes = {**counts.outcomes, "left_out": left_out}
+        message = describe_result(counts.pages_done, counts.pages_total, outcomes, keeps_gone=keeps_gone)
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"

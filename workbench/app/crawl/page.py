@@ -19,6 +19,7 @@ from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.crawling.messages import outcome_label
+from workbench.crawling.options import UNFETCHED_OUTCOMES
 from workbench.errors import NotFound
 from workbench.formatting import count_text, size_text
 from workbench.storage.crawls import CrawlPage
@@ -228,7 +229,11 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
 
 def describe_changes(job: CrawlCounts) -> str:
     """Describe what a crawl changed; if it ended before storing a page, describe what happens to the fetched pages."""
-    report = [f"{count_text(count, 'page')} {outcome_label(name)}" for name, count in job.outcomes.items() if count]
+    report = [
+        f"{count_text(count, 'page')} {outcome_label(name)}"
+        for name, count in job.outcomes.items()
+        if count and name not in UNFETCHED_OUTCOMES  # counted by reason, with those that have no page
+    ]
     if report:
         return " · ".join(report)
     if job.pages_waiting:

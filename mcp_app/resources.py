@@ -18,7 +18,7 @@ from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 from mcp_app.paging import MAX_TITLE_CHARS, cut, fits
 from mcp_app.tool import dump_json, pick
 from workbench.errors import NotFound, WorkbenchError
-from workbench.types import TAG_CATALOGUE, JsonObject, Source
+from workbench.types import TAG_CATALOGUE, JsonObject, JsonValue, Source
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -64,7 +64,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: ResourceReader) -
         "document://{document_id}",
         name="document",
         title="Document text",
-        description="A document's text, in pages of 16,000 characters: the first; document://ID/2 is the second.",
+        description="A document's text, in pages of up to 16,000 characters: the first; document://ID/2 is the second.",
         mime_type="text/markdown",
     )
     async def document(document_id: str) -> str:
@@ -206,10 +206,19 @@ def render_source_page(wb: Workbench, source_id: str, page: int) -> str:
     skipped = (page - 1) * DOCUMENTS_PER_PAGE
     documents = wb.documents.list(source_id=source.id, limit=DOCUMENTS_PER_PAGE, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
-    names = ("id", "title", "document_type", "url", "path", "passages_count")
-    listed: list[JsonObject] = [pick(item, *names) | {"text": f"document://{item.id}"} for item in documents]
-    answer: JsonObject = {"source": source.to_dict(), "documents": listed}
-    return dump_json(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
+    counts: JsonObject = {"total_count": total, "page": page, "pages": pages, "next": following}
+    answer = ""
+    for room in (MAX_TITLE_CHARS, 100, 50, 20):  # characters of a title, URL or path
+        listed: list[JsonValue] = [
+            pick(item, "id", "document_type", "passages_count")
+            | {"title": cut(item.title, room), "url": cut(item.url, room), "path": cut(item.path, room)}
+            | {"text": f"document://{item.id}"}
+            for item in documents
+        ]
+        answer = dump_json({"source": source.to_dict(), "documents": listed, **counts})
+        if fits(answer):
+            break
+    return answer
 
 
 def _parse_page_number(page: str) -> int:

@@ -54,6 +54,15 @@ def test_a_source_lists_its_documents_in_pages(agent: Agent, wb: Workbench) -> N
     assert (len(second["documents"]), second["next"]) == (1, None)
 
 
+def test_a_page_of_documents_with_long_titles_is_within_the_budget(agent: Agent, wb: Workbench) -> None:
+    source = wb.sources.create("Long titles").id
+    items = [text_item(f"{n}" + "ก" * 300, f"Text {n}.", title=f"{n} " + "😀" * 300) for n in range(50)]
+    wb.documents.ingest_items(source, items)
+    page = read(agent, f"source://{source}")
+    assert tokens(page) <= 8_000
+    assert len(json.loads(page)["documents"]) == 50
+
+
 @pytest.mark.parametrize("uri", ["document://doc_none", "source://src_none", "document://doc_none/0", "source://x/y"])
 def test_what_does_not_exist_is_an_error_that_names_it(agent: Agent, uri: str) -> None:
     with pytest.raises(MCPError, match=r"not found: (doc_none|src_none)|Invalid page"):

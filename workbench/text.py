@@ -270,14 +270,15 @@ DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w
 TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor movements in logs (ECMA-48)
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
-WIDE_GAPS = re.compile(r"\n{4,}")
+MAX_GAP = "\n" * 20  # code may have several blank lines in a row; more would fill passages
+WIDE_GAPS = re.compile(MAX_GAP + r"\n+")
 # Ligatures of Latin letters, and full-width letters and digits, which no embedding model knows
 JOINED_OR_WIDE = re.compile("[\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
 PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
 
 
 def normalise(text: str) -> str:
-    """Return text in NFC with ``\\n`` line ends, without ligatures, control characters, trailing blanks and wide gaps.
+    """Return text in NFC with ``\\n`` line ends, without ligatures, control characters, trailing blanks and huge gaps.
 
     It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
@@ -296,7 +297,7 @@ def _normalise_part(text: str) -> str:
     text = unicodedata.normalize("NFC", text)
     text = JOINED_OR_WIDE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     text = TRAILING_BLANKS.sub("", text)
-    return WIDE_GAPS.sub("\n\n\n", text)
+    return WIDE_GAPS.sub(MAX_GAP, text)
 
 
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:

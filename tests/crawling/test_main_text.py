@@ -424,7 +424,7 @@ def test_a_file_name_next_to_code_is_kept_outside_it() -> None:
 
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
     assert "````\necho ```\nx\n```\n````" in read_text("<pre><code>echo ```\nx\n```\n</code></pre>")
-    assert "```\na\n\n\nb\n```" in read_text("<p>x</p><pre><code>a\n\n\nb</code></pre>")
+    assert "```\na\n\n\n\n\nb\n```" in read_text("<p>x</p><pre><code>a\n\n\n\n\nb</code></pre>")
 
 
 @pytest.mark.parametrize(

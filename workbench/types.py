@@ -493,7 +493,7 @@ def format_catalogue() -> str:
 # Results of an ingest
 
 MAX_SUFFIXES_SHOWN = 8  # file types named in a line
-HIDDEN_FILES = "hidden"  # key among the suffixes of skipped files: those with a leading dot
+HIDDEN_FILES = "hidden files"  # key among the suffixes of skipped files: those with a leading dot
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,14 +85,14 @@ def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Pa
     (folder / "a/letter.XYZ").write_text("words")
     (folder / "a/core").write_bytes(bytes(100))
     found = list_files([folder, folder / "a"])
-    assert found.left_out == {".xyz": 2, "": 1, ".gif": 1, "hidden": 1}
+    assert found.left_out == {".xyz": 2, "": 1, ".gif": 1, "hidden files": 1}
     assert {Path(failure.path).name for failure in found.failures} == {"broken.md"}  # a document that is gone
 
 
 def test_a_report_reports_in_one_line_what_was_left_out(wb: Workbench, folder: Path) -> None:
     report = wb.ingest(folder, source="Mixed")
     assert report.added == 4
-    assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1, "hidden": 1}
+    assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1, "hidden files": 1}
     skipped = "2 files skipped (unsupported type): .gif (1), .xyz (1)."
     sentence = f"{skipped} 1 hidden file skipped; name one to read it. Save .gif as .png."
     assert report.to_dict()["advice"] == "Save .gif as .png."

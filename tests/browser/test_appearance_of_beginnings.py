@@ -13,7 +13,7 @@ from states import DOWN, EMPTY, OFFERS, OPENING
 from tests.storage.relay import Relay
 from workbench.services.sample_corpus import SAMPLE_TITLE
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]  # 42 looks at each of two servers
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."
 
 
@@ -62,7 +62,7 @@ def test_a_database_that_is_slow_or_down_is_shown_without_serious_findings_at_ev
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         place = f"127.0.0.1:{silent.getsockname()[1]}"
-        rows = seen(serve(f"postgresql://nobody@{place}/nothing?connect_timeout=250"), OPENING)
+        rows = seen(serve(f"postgresql://nobody@{place}/nothing?connect_timeout=3600"), OPENING)
     write_sheets(rows | seen(serve("postgresql://nobody@127.0.0.1:1/nothing"), DOWN), "broken")
 
 

@@ -476,10 +476,10 @@ function lasting(data) {
 }
 
 // After Enter in the question, the first passage gets the focus, unless the user has typed since. The same when judging
-// begins, so that the keys work at once.
-function takeFocus(root, judgingBegins) {
+// starts, so that the keys work at once.
+function takeFocus(root, judgingStarts) {
   const first = root.querySelector(".card .title");
-  if (!first || !(window.workbenchEntered || (judgingBegins && !document.activeElement?.matches("input, textarea, select")))) return;
+  if (!first || !(window.workbenchEntered || (judgingStarts && !document.activeElement?.matches("input, textarea, select")))) return;
   window.workbenchEntered = false;
   first.focus({ preventScroll: true });
 }
@@ -489,7 +489,7 @@ function show(root, data) {
   const first = root.drawn === undefined, drawn = lasting(data);
   if (first) Object.assign(root, { pending: [], sent: 0 });
   takeGrades(root, data);
-  const judgingBegins = data.judging && root.data?.judging?.about !== data.judging.about;
+  const judgingStarts = data.judging && root.data?.judging?.about !== data.judging.about;
   root.data = data;
   if (first) {
     listen(root);
@@ -503,7 +503,7 @@ function show(root, data) {
     root.stopWatching?.();
     root.drawn = drawn;
     draw(root, data);
-    takeFocus(root, judgingBegins);
+    takeFocus(root, judgingStarts);
     if (hadFocus && root.last) focusOnHit(root, root.last);
   }
   paintGrades(root);

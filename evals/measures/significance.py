@@ -400,9 +400,9 @@ def find_smallest_difference(
     """Return the smallest difference of means that a paired test finds with a power of 80%; None if it finds none.
 
     (t(1 - alpha / 2) + t(power)) * deviation / sqrt(questions), as for a paired t-test; the randomisation test has the
-    same power (Smucker et al. 2007). With fewer differing questions than ``_count_least`` nothing is significant.
+    same power (Smucker et al. 2007). With fewer differing questions than ``count_least`` nothing is significant.
     """
-    if questions < 2 or not deviation or questions * differing < _count_least(comparisons):
+    if questions < 2 or not deviation or questions * differing < count_least(comparisons):
         return None
     return round(_quantiles(questions, comparisons) * deviation / questions**0.5, 6)
 
@@ -418,10 +418,10 @@ def count_questions_needed(
         needed, before = max(2, ceil((_quantiles(needed, comparisons) * deviation / difference) ** 2)), needed
         if needed == before:
             break
-    return max(needed, ceil(_count_least(comparisons) / differing))
+    return max(needed, ceil(count_least(comparisons) / differing))
 
 
-def _count_least(comparisons: int) -> int:
+def count_least(comparisons: int) -> int:
     """Return how many differing questions the exact test needs at least: 2 / 2**n must be below the corrected level."""
     return floor(log2(2 * comparisons / SIGNIFICANCE_LEVEL)) + 1
 

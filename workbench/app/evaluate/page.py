@@ -19,7 +19,7 @@ from evals.experiments.leaderboard import (
     winner_trend,
 )
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
-from evals.measures.significance import count_pairs, describe_power, explain_difference, measure_power
+from evals.measures.significance import count_least, count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
 from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
@@ -363,11 +363,15 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
     """Return which differences a planned experiment can show, estimated from the newest one on its test set."""
     if test_set == SAMPLE_NAME or runs < 2 or not questions:
         return ""
+    comparisons = count_pairs(runs)
+    if questions < (least := count_least(comparisons)):
+        corrected = f", corrected for {count_text(comparisons, 'comparison')}" if comparisons > 1 else ""
+        return f"{count_text(questions, 'question')} cannot show any difference: it takes at least {least}{corrected}."
     for experiment in Experiments(wb).list(test_set):
         cells = load_outcome(wb, experiment.id, metric).done_cells if experiment.status == "done" else []
         values = {cell.run_id: cell.run.values.get(metric, {}) for cell in cells if cell.run}
         if len(values) > 1 and all(len(by_question) > 1 for by_question in values.values()):
-            power = measure_power(metric, values, questions, comparisons=count_pairs(runs))
+            power = measure_power(metric, values, questions, comparisons=comparisons)
             return f"{describe_power(power)[0]} Estimated from {experiment.title}."
     if questions <= PILOT_QUESTIONS:
         return ""

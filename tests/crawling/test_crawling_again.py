@@ -286,6 +286,13 @@ FAILURES: dict[str, Any] = {
     "login": reply("", 302, headers={"Location": "/login"}), "itself": reply("", 302, headers={"Location": "?"}),
     "elsewhere": reply("", 302, headers={"Location": "http://127.0.0.1:9/"}),
     "damaged": reply(b"\x1f\x8bno", headers={"Content-Encoding": "gzip"}),
+    "cut by br": reply(
+        bytes.fromhex(
+            "1b5d00008dd45eb54a2c0741dd705eae2f9956ca80897a8173ca017b25dcbca5815ff8ce435d5711518c0d75d3ca8308f53fe022"
+            "13513627d819"  # brotli's compression of a page of 94 bytes; 9 of 67 bytes are missing
+        ),
+        headers={"Content-Encoding": "br"},
+    ),
     "cut": reply(gzip.compress(page("Cut").encode())[:-20], headers={"Content-Encoding": "gzip"}),
 }  # fmt: skip
 

@@ -241,7 +241,7 @@ def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
 
 def test_links_that_are_not_followed_are_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     odd = f"<a rel='noopener NoFollow' href='/paid'>p</a> <a href='/{'x' * 2100}'>long</a> <a href='mailto:a@b'>m</a>"
-    links = [*[f"/c{n}" for n in range(3)], "http://user@h.test/", "/end"]
+    links = [*[f"/c{n}" for n in range(3)], "http://user@h.test/", "ftp://h.test/all.zip", "/end"]
     site.put(
         {"/": page("Start", f"Words. {odd}", links=links), "/end": page("End", head=NOFOLLOW, links=["/x", "/c1"])}
     )
@@ -249,6 +249,7 @@ def test_links_that_are_not_followed_are_counted(wb: Workbench, site: TestSite, 
     reasons = {
         "the site asks not to follow the link (nofollow)": 2,
         "a link with a user name, an invalid port or over 2,000 characters": 2,
+        "a link to a server of files; only http and https are fetched": 1,
     }
     assert crawl(f"{site.url}/")["not_fetched"] == reasons
     assert wb.crawls.dry_run(f"{site.url}/", browser="never")["not_fetched"] == reasons

@@ -190,6 +190,7 @@ WRITTEN_DATE = re.compile(
     re.IGNORECASE,
 )
 NOFOLLOW_REASON = "the site asks not to follow the link (nofollow)"
+FILE_SCHEMES = ("ftp", "ftps", "sftp")
 BAD_LINK_REASON = f"a link with a user name, an invalid port or over {MAX_URL_CHARS:,} characters"
 
 
@@ -381,6 +382,8 @@ def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dic
         link, scheme = canonicalize(href, base, keeps_sessions=keeps_sessions), SCHEME.match(href)
         if link is not None:
             links.setdefault(link)
+        elif scheme is not None and scheme.group(1).lower() in FILE_SCHEMES:
+            bad[href[:MAX_URL_CHARS]] = "a link to a server of files; only http and https are fetched"
         elif href.strip() and (scheme is None or scheme.group(1).lower() in ("http", "https")):  # no mail or script
             bad[href[:MAX_URL_CHARS]] = BAD_LINK_REASON
     return tuple(links), bad

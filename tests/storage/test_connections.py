@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 import uuid
@@ -18,7 +19,9 @@ from tests.storage.relay import Relay
 from workbench import Workbench
 from workbench.errors import Conflict, StorageError
 from workbench.settings import Settings
-from workbench.storage.database import Database, bind_json, translate_errors
+from workbench.storage.database import Database, bind_json, connect, translate_errors
+from workbench.storage.jobs import Queue
+from workbench.storage.migrate import migrate
 from workbench.storage.postgres import leave_server, start_embedded_server
 
 HIDDEN = "s3cret-word"
@@ -38,6 +41,18 @@ def asked(url: str) -> str:
 def test_a_url_may_bring_its_own_connect_timeout(parameter: str, expected: float) -> None:
     database = Database(f"postgresql://nobody@127.0.0.1:1/nothing{parameter}")
     assert database.connect_timeout == expected
+
+
+@pytest.mark.timeout(9)
+@pytest.mark.parametrize(
+    "use", [connect, migrate, lambda url: Queue(url).is_pooled()], ids=["connect", "migrate", "queue"]
+)
+def test_every_connection_waits_as_long_as_its_url_says(use: Callable[[str], object]) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises((psycopg.errors.ConnectionTimeout, StorageError)):
+            use(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing?connect_timeout=1")
 
 
 @pytest.fixture

@@ -233,7 +233,7 @@ def _decompress(data: bytes, encoding: str, max_bytes: int) -> bytes:
         if name == "br" and data:  # not asked for, but some servers send nothing else
             brotli = BrotliDecompressor()
             pieces.append(brotli.decompress_sync(data, max_length=max_bytes))
-            is_whole = bool(pieces[0]) and not brotli.data_available or len(pieces[0]) >= max_bytes
+            is_whole = (bool(pieces[0]) and not brotli.data_available) or len(pieces[0]) >= max_bytes
         while data and room and is_whole and name in ("gzip", "x-gzip", "deflate"):
             is_bare = name == "deflate" and data[0] & 15 != zlib.DEFLATED  # without zlib's header
             unzipping = zlib.decompressobj(wbits=-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS + 32)

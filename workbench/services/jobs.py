@@ -16,6 +16,7 @@ from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 JOB_KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
 JOB_STATUSES = ("queued", "running", *FINISHED_STATUSES)
 POLL_INTERVAL_S = 0.2  # seconds between polls of a job
+WORKER_START_S = 10  # seconds in which a worker that was just started reports to the queue
 
 
 class JobService:
@@ -191,8 +192,14 @@ class JobService:
         return self.table.log_lines(job_id, after=after, limit=limit)
 
     def wait(self, job_id: str, *, timeout: float | None = None, on_progress: OnProgress | None = None) -> Job:
-        """Wait until a job ends or ``timeout`` seconds have passed, and return it; a worker must be running."""
-        until = None if timeout is None else time.monotonic() + timeout
+        """Wait until a job ends or ``timeout`` seconds have passed, and return it; a worker must be running.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: Without a timeout, if it stays queued because no worker runs.
+        """
+        began = time.monotonic()
+        until = None if timeout is None else began + timeout
         while True:
             job = self.table.get(job_id)
             if on_progress is not None:
@@ -200,6 +207,9 @@ class JobService:
                 on_progress(Progress(job.done, job.total, message, job.part, job.seconds_left, share=job.share))
             if job.is_finished or (until is not None and time.monotonic() >= until):
                 return job
+            is_waiting_long = until is None and time.monotonic() - began > WORKER_START_S
+            if is_waiting_long and job.status == "queued" and job.stalled:
+                raise Conflict(f"Job {job_id}: {job.stalled} In Python, Workbench.work() starts one.")
             time.sleep(POLL_INTERVAL_S)
 
     # Control jobs

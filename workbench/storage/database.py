@@ -39,10 +39,13 @@ if TYPE_CHECKING:
 # Errors of the driver as our own, one sentence each and never with a password
 
 
-def _read_connect_timeout(url: str) -> int:
-    """Return the seconds that a URL itself allows for connecting, or 0."""
+CONNECT_TIMEOUT_S = 10.0  # seconds
+
+
+def read_connect_timeout(url: str, default: float = CONNECT_TIMEOUT_S) -> float:
+    """Return the seconds that a URL allows for connecting by its ``connect_timeout``, or ``default``."""
     given = str(conninfo_to_dict(url).get("connect_timeout") or "") if _is_conninfo(url) else ""
-    return int(given) if given.isdecimal() else 0
+    return float(given) if given.isdecimal() and int(given) else default
 
 
 def _is_conninfo(url: str) -> bool:
@@ -302,7 +305,12 @@ class Database:
     """A connection pool on one Postgres, opened at first use. Thread-safe."""
 
     def __init__(
-        self, url: str, *, pool_size: int = 8, connect_timeout: float = 10.0, revive: Callable[[], object] | None = None
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        connect_timeout: float = CONNECT_TIMEOUT_S,
+        revive: Callable[[], object] | None = None,
     ) -> None:
         """Configure the pool; nothing is connected before the first use.
 
@@ -314,7 +322,7 @@ class Database:
         """
         self._revive = revive
         self.url = url
-        self.connect_timeout = _read_connect_timeout(url) or connect_timeout
+        self.connect_timeout = read_connect_timeout(url, connect_timeout)
         self._lock = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
@@ -571,7 +579,7 @@ def startup_options(settings: Mapping[str, str]) -> str:
     return " ".join(f"-c {name}={value.replace(' ', _ESCAPED_SPACE)}" for name, value in settings.items())
 
 
-def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
+def connect(url: str) -> psycopg.Connection:
     """Return a connection outside the pool, with autocommit, without prepared statements, with session settings.
 
     Through a pooler, the caller applies the settings in each transaction.
@@ -579,10 +587,11 @@ def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
     Raises:
         psycopg.Error: The connection failed.
     """
+    timeout = read_connect_timeout(url)
     connection = psycopg.connect(
-        url, autocommit=True, prepare_threshold=None, connect_timeout=int(connect_timeout), client_encoding="UTF8"
+        url, autocommit=True, prepare_threshold=None, connect_timeout=int(timeout), client_encoding="UTF8"
     )
-    if not is_pooled(connection, connect_timeout):
+    if not is_pooled(connection, timeout):
         connection.execute(_SETTINGS_OF_SESSION)
         _allow_long_transactions(connection)
     return connection
@@ -610,7 +619,6 @@ def check_reachable(url: str, timeout: float) -> bool:
 # SQLAlchemy engines for PGVectorStore's queries, one pair per database. They are in this module because
 # closing a workbench must not import the framework, which another thread may be importing.
 
-_ENGINE_CONNECT_TIMEOUT_S = 10.0  # seconds
 _engines: dict[str, tuple[Engine, AsyncEngine]] = {}
 _engines_lock = threading.Lock()
 
@@ -650,7 +658,7 @@ def _apply_settings(engine: Engine, url: str) -> None:
     from sqlalchemy import event
 
     pooled = functools.cache(
-        functools.partial(check_reachable, url, _ENGINE_CONNECT_TIMEOUT_S)
+        functools.partial(check_reachable, url, read_connect_timeout(url))
     )  # evaluated at first use
 
     def add_session_arguments(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from workbench.storage.database import (
     connect,
     hold_lock,
     new_id,
+    read_connect_timeout,
     session_arguments,
     statement,
     translate_errors,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 RUN_TASK = "workbench.run_job"
 JOIN_TASK = "workbench.join_job"
-CONNECT_TIMEOUT_S = 10.0  # seconds
 QUEUE = "workbench"  # prefix of the queues, one per kind of job; without a kind: jobs of older versions
 
 
@@ -111,7 +111,7 @@ class Queue:
         Raises:
             StorageError: The database is unreachable.
         """
-        return check_reachable(self._url, CONNECT_TIMEOUT_S)
+        return check_reachable(self._url, read_connect_timeout(self._url))
 
     def _app_to_defer(self) -> App:
         import procrastinate

@@ -13,7 +13,7 @@ from states import DOWN, EMPTY, OFFERS, OPENING
 from tests.storage.relay import Relay
 from workbench.services.sample_corpus import SAMPLE_TITLE
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]  # 42 looks at each of two servers
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]  # two states of each of two servers
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."
 
 

@@ -60,10 +60,9 @@ class CrawlBaseline:
         )
 
     def pace(self, job: CrawlCounts, moment: datetime) -> float:
-        """Return the pages fetched per minute."""
-        return (
-            (job.pages_done + job.pages_waiting - self.fetched) / max(1.0, (moment - self.moment).total_seconds()) * 60
-        )
+        """Return the pages fetched per minute; a job that was continued may have fewer pages done than before."""
+        fetched = max(0, job.pages_done + job.pages_waiting - self.fetched)
+        return fetched / max(1.0, (moment - self.moment).total_seconds()) * 60
 
 
 # The site as a tree of folders and pages

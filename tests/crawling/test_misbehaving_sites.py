@@ -179,7 +179,7 @@ def test_a_site_that_is_not_there_fails_with_a_sentence(wb: Workbench, crawl: Cr
     crawled = crawl("http://127.0.0.1:9/", retries=0)
     assert crawled["status"] == "failed"
     assert "Nothing could be crawled" in crawled["error_message"]
-    assert "The connection failed" in crawled["error_message"]
+    assert crawled["error_message"].endswith("The connection failed: 127.0.0.1:9 refused it.")
 
 
 ODD = (

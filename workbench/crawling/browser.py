@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -288,8 +289,17 @@ class Browser:
         except TimeoutError as error:
             raise FetchFailed(f"The browser did not load it within {self._timeout:g} s.", retry=True) from error
         except (RuntimeError, ConnectionError, OSError) as error:
-            reason = " ".join(str(error).split())[:160]
-            raise FetchFailed(f"The browser could not load it ({reason}).", retry=True) from error
+            raise FetchFailed(f"The browser could not load it ({_find_reason(error)}).", retry=True) from error
+
+
+def _find_reason(error: Exception) -> str:
+    """Return what Chromium said, without the places in crawl4ai and Playwright that passed it on."""
+    found = re.search(r"net::ERR_([A-Z_]+)|Timeout (\d+)ms exceeded|Page crashed", str(error))
+    if found is None:
+        return " ".join(str(error).split("Call log:")[0].split())[:160]
+    if found.group(2):
+        return f"no answer within {int(found.group(2)) / 1000:g} s"
+    return found.group(1).replace("_", " ").lower() if found.group(1) else "the page crashed"
 
 
 async def _settle_page(page: Page, *_: object, **__: object) -> Page:

@@ -196,7 +196,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             refused = _find_refusal(error)
             if refused is not None:
                 raise refused from error
-            raise FetchFailed(f"The connection failed ({_short_message(error)}).", retry=True) from error
+            raise FetchFailed(_describe_failure(error), retry=True) from error
 
     async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
         if answer.status == 304:
@@ -275,6 +275,26 @@ def _find_refusal(error: BaseException | None) -> CrawlRefused | None:
             return error
         error = error.__cause__ or error.__context__
     return None
+
+
+def _describe_failure(error: Exception) -> str:
+    """Return one sentence on a connection that failed or ended early."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        invalid = error.certificate_error
+        return f"The server's certificate is not valid ({getattr(invalid, 'verify_message', '') or invalid})."
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        cause = (getattr(error.os_error, "reason", None) or str(error.os_error)).replace("_", " ").lower()
+        return f"The connection failed: the server does not speak https, or not a version that is safe ({cause})."
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"The name {error.host} has no address."
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "The connection ended before the page was complete."
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "The connection failed: the server closed it without an answer."
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionError):
+        kind = "refused" if isinstance(error.os_error, ConnectionRefusedError) else "closed"
+        return f"The connection failed: {error.host}:{error.port} {kind} it."
+    return f"The connection failed ({_short_message(error)})."
 
 
 def _short_message(error: BaseException) -> str:

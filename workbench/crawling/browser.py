@@ -293,7 +293,7 @@ class Browser:
 
 
 def _find_reason(error: Exception) -> str:
-    """Return what Chromium said, without the places in crawl4ai and Playwright that passed it on."""
+    """Return the reason that Chromium gave, without the places in crawl4ai and Playwright that passed it on."""
     found = re.search(r"net::ERR_([A-Z_]+)|Timeout (\d+)ms exceeded|Page crashed", str(error))
     if found is None:
         return " ".join(str(error).split("Call log:")[0].split())[:160]

@@ -11,7 +11,7 @@ from evals.experiments.catalogue import Experiments, make_cells
 from tests.ingestion import files
 from workbench import Scope
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]  # a picture of every state at every width
+pytestmark = pytest.mark.browser
 ROWS = 240
 LIGHTSHIP = [[(700, "Summer"), (400, "The mast of the lightship was stepped anew in July."), (40, "102")]]
 SLOW = 120_000  # ms
@@ -65,25 +65,26 @@ def names(filled, harbour, measured, tmp_path_factory):
         filled.sources.delete(source)
 
 
-def test_every_page_is_without_serious_findings_fits_every_width_and_has_four_sizes_of_type(goto, page, names):
-    rows, sizes = {}, {}
-    for name, state in PAGES.items():
-        state.reach(goto, names)
-        rows[name] = pictures(page, name, state.landmark, SIZES)
-        sizes |= list_other_sizes(page)
-    write_sheets(rows, "pages")
-    assert sizes == {}
+@pytest.fixture(scope="module")
+def sheets():
+    """Collect the pictures of the states by kind, and write a sheet of each kind at the end."""
+    rows = {"pages": {}, "states": {}}
+    yield rows
+    for kind, taken in rows.items():
+        if taken:
+            write_sheets(taken, kind)
 
 
-def test_every_state_is_without_serious_findings_fits_every_width_and_has_four_sizes_of_type(goto, page, names):
-    rows, sizes = {}, {}
-    for name, state in STATES.items():
-        state.reach(goto, names)
-        rows[name] = pictures(page, name, state.landmark, SIZES)
-        if name in SIZED_STATES:
-            sizes |= list_other_sizes(page)
-    write_sheets(rows, "states")
-    assert sizes == {}
+@pytest.mark.parametrize("name", [*PAGES, *STATES])
+def test_every_state_is_without_serious_findings_fits_every_width_and_has_four_sizes_of_type(
+    goto, page, names, sheets, name
+):
+    kind = "pages" if name in PAGES else "states"
+    state = PAGES.get(name) or STATES[name]
+    state.reach(goto, names)
+    sheets[kind][name] = pictures(page, name, state.landmark, SIZES)
+    if kind == "pages" or name in SIZED_STATES:
+        assert list_other_sizes(page) == {}
 
 
 def list_other_sizes(page):

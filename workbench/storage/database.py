@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-# Errors of the driver as our own, one sentence each and never with a password
-
-
 CONNECT_TIMEOUT_S = 10.0  # seconds
+
+# Errors of the driver as our own, one sentence each and never with a password
 
 
 def read_connect_timeout(url: str, default: float = CONNECT_TIMEOUT_S) -> float:
@@ -657,9 +656,7 @@ def _apply_settings(engine: Engine, url: str) -> None:
     """Apply our settings to an engine's connections: per session, or per transaction through a pooler."""
     from sqlalchemy import event
 
-    pooled = functools.cache(
-        functools.partial(check_reachable, url, read_connect_timeout(url))
-    )  # evaluated at first use
+    pooled = functools.cache(lambda: check_reachable(url, read_connect_timeout(url)))  # evaluated at first use
 
     def add_session_arguments(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
         arguments.update(session_arguments(pooled()))

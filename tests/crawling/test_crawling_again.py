@@ -75,6 +75,7 @@ def test_pages_that_are_gone_can_be_kept_and_marked(wb: Workbench, site: TestSit
     marked = [d.title for d in wb.documents.list() if d.metadata.get("gone")]
     assert marked == ["Page /b"]
     assert again["message"] == "5 of 5 pages done: 4 unchanged, 1 gone."
+    assert (again["outcomes"]["gone"], again["outcomes"]["removed"]) == (1, 0)
     site.put({"/b": tagged("Page /b", "1")})
     back = finish(wb, wb.crawls.recrawl(again["id"]).id)
     assert back["outcomes"]["unchanged"] == 5
@@ -168,6 +169,30 @@ def test_stand_ins_that_differ_in_a_few_words_replace_no_document(
         site.put({path: reply(page("Maintenance", f"{sorry} {word}{'x' * n}."))})
     ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
     assert (read_texts(wb), ended["outcomes"]["failed"]) == (before, 10)
+
+
+LONG = "The ferry to the island leaves at nine from the north pier and takes bicycles, dogs and small cars. " * 5
+
+
+@pytest.mark.parametrize("stub", ["Loading…", "We are down for maintenance and will be back in an hour."])
+def test_a_single_page_that_lost_most_of_its_text_keeps_its_document(
+    wb: Workbench, site: TestSite, crawl: Crawl, stub: str
+) -> None:
+    site.put(pages_of_ten() | {TEN[0]: page("Ferries", LONG), TEN[1]: page("Cars", LONG + "Cars pay more.")})
+    crawled = crawl(f"{site.url}/docs/")
+    before = read_texts(wb)
+    site.put({TEN[0]: page("Please wait", stub), TEN[1]: page("Cars", "Cars pay half as much. " * 6)})
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert (ended["status"], ended["outcomes"]["failed"], ended["outcomes"]["changed"]) == (
+        "completed_with_errors",
+        1,
+        1,
+    )
+    assert "so its document is kept. If this is intended" in reason(wb, ended, TEN[0])
+    address = f"{site.url}{TEN[0]}"
+    assert read_texts(wb)[address] == before[address]
+    accepted = finish(wb, wb.crawls.recrawl(ended["id"], accept_removals=True).id)
+    assert (accepted["outcomes"]["changed"], stub in read_texts(wb)[address]) == (1, True)
 
 
 def test_data_sheets_that_differ_in_numbers_are_updated(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MAX_ROWS_SHOWN = 20  # rows of a preview
 FAILED_STATUSES = ("failed", "cancelled")
 REFRESH_HELP = "download every page again, even if unchanged since an earlier crawl"
-ACCEPT_REMOVALS_HELP = "remove documents of missing pages even if they are more than 20%% of the source"
+ACCEPT_REMOVALS_HELP = "remove documents even if they are more than 20%% of the source, and most of a page's text"
 
 
 def declare_crawl(parser: argparse.ArgumentParser) -> None:

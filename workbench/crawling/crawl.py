@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 
-from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape, shape_words
+from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape, shape_words, strip_boilerplate
 from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
@@ -103,11 +103,14 @@ MIN_COLLECTION_BYTES = 60_000  # bytes of text; a larger page may be a collectio
 STORE_BATCH_PAGES = 16  # pages waiting before storing starts
 MAX_START_REDIRECTS = 10  # redirects followed from the start page, also out of bounds
 MAX_REMOVED_SHARE = 0.2  # share of a source's documents that a crawl may remove without confirmation
+MIN_KEPT_TEXT_SHARE = 0.2  # share of a page's text that must be left for it to replace its document
 MAX_SAMPLED_STAND_INS = 200  # pages with one new title from which their common words are taken
 COMPARED_OUTCOMES = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
-OUTCOMES_WITHOUT_ADDRESS = ("duplicate", "redirected", "removed", "held", "forbidden")  # of pages that claim no address
+LOST_OUTCOMES = ("removed", "gone", "held", "forbidden")  # of pages without a text
+OUTCOMES_WITHOUT_ADDRESS = ("duplicate", "redirected", *LOST_OUTCOMES)  # of pages that claim no address
 STORED_OUTCOMES = ("added", "changed", "stored")
 HELD_NOTE = "Its document is kept until the removal is accepted."
+ACCEPT_NOTE = "If this is intended, crawl again and accept removals."
 PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
 
 
@@ -266,9 +269,7 @@ class Crawl:
     async def _settle_removals(self) -> None:
         """Carry out the held removals, unless there are too many to remove without confirmation."""
         pages = self.frontier.entries
-        alive = {
-            e.document_key or self._document_key(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")
-        }
+        alive = {e.document_key or self._document_key(e) for e in pages if e.outcome not in LOST_OUTCOMES}
         held: list[Entry] = []
         for entry in pages:
             if entry.outcome == "held" and self._document_key(entry) in alive:  # its page has another address
@@ -278,7 +279,7 @@ class Crawl:
                 held.append(entry)
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
         left = await asyncio.to_thread(self._crawls.count_documents, self._plan.source_id)
-        removed = sum(entry.outcome == "removed" and not self._is_marked(entry) for entry in pages)
+        removed = sum(entry.outcome == "removed" for entry in pages)
         too_many = len(unasked) + removed > MAX_REMOVED_SHARE * (left + removed) and not self.options.accept_removals
         for entry in held:
             if too_many and entry in unasked:
@@ -294,8 +295,10 @@ class Crawl:
         document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._document_key(entry))
         if document is not None:
             await asyncio.to_thread(self._remove, document, is_marked)
-        done = "Its document is kept and marked as gone." if is_marked else "Its document was removed."
-        await self._settle(entry, "removed", done)
+        if is_marked:
+            await self._settle(entry, "gone", "Its document is kept and marked as gone.")
+        else:
+            await self._settle(entry, "removed", "Its document was removed.")
 
     async def _settle(self, entry: Entry, outcome: str, note: str) -> None:
         """Set the outcome of a page; ``note`` is added to its reason."""
@@ -494,6 +497,20 @@ class Crawl:
         for entries in titles.values():
             if len({self._memory[entry.url].title for entry in entries}) > 1:
                 await self._keep_documents(await self._find_similar([e for e in entries if e.state == "fetched"]))
+        await self._refuse_stubs([e for e in changed if e.state == "fetched"])
+
+    async def _refuse_stubs(self, entries: Sequence[Entry]) -> None:
+        """Keep the documents of pages that lost most of their text, such as one that now says "Loading…"."""
+        async for entry, body in self._read_bodies(entries):
+            if body.metadata.get("file_name", "page.md") != "page.md":  # a file whose text has not been read
+                continue
+            text = strip_boilerplate(bytes(body.body or b"").decode("utf-8"), self._boilerplate or frozenset())
+            keys = [self._document_key(entry)]
+            stored = await asyncio.to_thread(self._crawls.document_texts, self._plan.source_id, keys)
+            before, after = sum(len(old) for _, old in stored), len(text)
+            if after < MIN_KEPT_TEXT_SHARE * before:
+                reason = f"Its text shrank from {before:,} to {after:,} characters, so its document is kept."
+                await self._settle(entry, "failed", f"{reason} {ACCEPT_NOTE}")
 
     async def _read_bodies(self, entries: Sequence[Entry]) -> AsyncGenerator[tuple[Entry, PageBody]]:
         """Yield fetched pages with their texts, a group at a time."""
@@ -531,7 +548,7 @@ class Crawl:
         if len(entries) > 1:
             reason = f"{len(entries)} pages that differed before are now alike, so their documents are kept."
             for entry in entries:
-                await self._settle(entry, "failed", reason)
+                await self._settle(entry, "failed", f"{reason} {ACCEPT_NOTE}")
             self._log(f"{reason} {entries[0].url} is one of them.", "warning")
 
     async def _refetch_unknown(self) -> bool:

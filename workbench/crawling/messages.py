@@ -34,17 +34,15 @@ def describe_held_removals(count: int, documents: int) -> str:
     )
 
 
-def describe_result(done: int, total: int, outcomes: Mapping[str, int], *, keeps_gone: bool = False) -> str:
+def describe_result(done: int, total: int, outcomes: Mapping[str, int]) -> str:
     """Return the final status of a crawl: pages by outcome, which add up to those done, then pages not fetched.
 
     Args:
         done: Pages that were visited.
         total: Pages to visit.
         outcomes: Number of pages by outcome.
-        keeps_gone: Whether the documents of missing pages are kept and marked.
     """
-    labels = {name: "gone" if name == "removed" and keeps_gone else outcome_label(name) for name in outcomes}
-    parts = {name: f"{count:,} {labels[name]}" for name, count in outcomes.items() if count}
+    parts = {name: f"{count:,} {outcome_label(name)}" for name, count in outcomes.items() if count}
     settled = ", ".join(part for name, part in parts.items() if name not in UNFETCHED_OUTCOMES)
     kept_out = ", ".join(part for name, part in parts.items() if name in UNFETCHED_OUTCOMES)
     message = f"{done:,} of {total:,} pages done: {settled or 'nothing new'}."

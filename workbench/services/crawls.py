@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 # A crawl with its counts
 
 PAGE_OUTCOMES = (
-    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "held", "failed", "forbidden", "not_allowed",
-    "left_out",
+    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "gone", "held", "failed", "forbidden",
+    "not_allowed", "left_out",
 )  # fmt: skip
 READ_OUTCOMES = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages with text
 REPORTED_OUTCOMES = ("added", "changed", "unchanged", "removed", "failed")
@@ -525,17 +525,16 @@ class CrawlService:
     def _summarise_end(self, job_id: str) -> tuple[str, JsonObject, str]:
         counts = count_pages(self.table.counts(job_id))
         held = counts.outcomes["held"]
-        if not counts.pages_crawled and not counts.outcomes["removed"] and not held:
+        if not counts.pages_crawled and not any(counts.outcomes[name] for name in ("removed", "gone", "held")):
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
             bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
-        keeps_gone = self.table.plan(job_id).options.get("gone") == "keep"
         kept_out = counts.outcomes["forbidden"] + counts.outcomes["not_allowed"]
         left_out = sum(self.table.reasons(job_id).values()) - kept_out  # with those that have no page
         outcomes = {**counts.outcomes, "left_out": left_out}
-        message = describe_result(counts.pages_done, counts.pages_total, outcomes, keeps_gone=keeps_gone)
+        message = describe_result(counts.pages_done, counts.pages_total, outcomes)
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"

@@ -779,8 +779,9 @@ CREATE TABLE crawl_pages (
     via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'guess', 'memory')),
     lastmod text,  -- from the sitemap
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
-    outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
-        'forbidden', 'not_allowed', 'left_out')),  -- held: removal awaits approval; not_allowed: by us, not by the site
+    outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'gone', 'held',
+        'failed', 'forbidden', 'not_allowed', 'left_out')),
+    -- gone: kept and marked; held: removal awaits approval; not_allowed: by us, not by the site
     reason text,
     expanded boolean NOT NULL DEFAULT false,  -- whether its links are queued
     attempts integer NOT NULL DEFAULT 0,

@@ -74,6 +74,7 @@ MARKS: dict[str, tuple[str, str]] = {
     "duplicate": ("◇", "same"),
     "redirected": ("→", "same"),
     "removed": ("–", "gone"),
+    "gone": ("†", "gone"),
     "held": ("?", "wait"),
     "forbidden": ("⊘", "gone"),
     "not_allowed": ("⊗", "gone"),
@@ -380,7 +381,9 @@ def _show_more_options() -> dict[str, Any]:
         gone = st.selectbox("Deleted pages", list(GONE_TITLES), format_func=GONE_TITLES.__getitem__)
         at_once = st.number_input("Concurrent requests", 1, 32, 8, key="crawl_concurrency")
         refresh = st.checkbox("Fetch every page, even if unchanged", key="crawl_refresh")
-        accept = st.checkbox("Delete documents even if more than 20% would be deleted", key="crawl_accept")
+        accept = st.checkbox(
+            "Accept removals: also of more than 20% of the documents, and of most of a page's text", key="crawl_accept"
+        )
     return {
         "include": _split_lines(include),
         "exclude": _split_lines(exclude),

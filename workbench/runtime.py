@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import gc
+import glob
 import os
 import select
 import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -215,16 +217,24 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
             temporary.chmod(mode)
 
 
+ABANDONED_AFTER_S = 86_400.0  # seconds after which nobody is still writing an unfinished file
+
+
 @contextmanager
 def write_aside(target: Path) -> Generator[Path]:
     """Yield a new file in the folder of ``target``, which it replaces once it is complete and on the disk.
 
-    Several processes may write the same target: each has a file of its own.
+    Several processes may write the same target: each has a file of its own. One that a killed process left is
+    deleted by the first write a day later.
 
     Raises:
         OSError: The folder is not writable, or the disk is full.
     """
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    for abandoned in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
+        with suppress(OSError):
+            if time.time() - abandoned.stat().st_mtime > ABANDONED_AFTER_S:
+                abandoned.unlink()
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     os.close(number)
     temporary = Path(name)
     try:

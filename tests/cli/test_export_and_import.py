@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -131,3 +133,15 @@ def test_two_exports_to_one_file_at_once_leave_a_whole_one_and_nothing_else(wb: 
     assert [place.name for place in tmp_path.iterdir()] == ["all.zip"]
     with zipfile.ZipFile(target) as archive:
         assert archive.testzip() is None
+
+
+def test_an_export_deletes_what_a_killed_one_left_a_day_ago(wb: Workbench, tmp_path: Path) -> None:
+    old, new, other = (
+        tmp_path / name for name in (".all.zip.abcdefg1.part", ".all.zip.abcdefg2.part", ".b.zip.1.part")
+    )
+    for place in (old, new, other):
+        place.write_text("half")
+    for place in (old, other):
+        os.utime(place, (time.time() - 90_000,) * 2)
+    wb.backups.write(tmp_path / "all.zip")
+    assert [place.exists() for place in (old, new, other)] == [False, True, True]

@@ -256,6 +256,18 @@ def test_the_strict_variant_is_read_like_the_usual_one() -> None:
     assert read_bytes(strict.getvalue(), "strict.docx").text == "$F=9$ holds"
 
 
+@pytest.mark.parametrize("renamed", ["word/Document.xml", "Word\\Document.XML"])
+def test_part_names_in_another_case_or_with_other_slashes_are_found(renamed: str) -> None:
+    target = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(word_file("<w:p><w:r><w:t>The quay is of granite.</w:t></w:r></w:p>"))) as source,
+        zipfile.ZipFile(target, "w") as copy,
+    ):
+        for path in source.namelist():
+            copy.writestr(renamed if path == "word/document.xml" else path, source.read(path))
+    assert read_bytes(target.getvalue(), "quay.docx").text == "The quay is of granite."
+
+
 def test_references_to_missing_notes_links_and_images_spoil_nothing() -> None:
     note = '<w:r><w:footnoteReference w:id="77"/></w:r>'
     link = '<w:hyperlink r:id="gone"><w:r><w:t> here</w:t></w:r></w:hyperlink>'

@@ -516,7 +516,10 @@ class WordPart:
 
 
 def _prepare_package(package: Package) -> bytes:
-    """Return a copy of a Word file, without media, from which mammoth reads all text."""
+    """Return a copy of a Word file, without media, from which mammoth reads all text.
+
+    Names of parts are in lower case, in the package and where other parts refer to them, since mammoth compares case.
+    """
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     main = package.find_main_part(MAIN_PART)
@@ -535,10 +538,19 @@ def _prepare_package(package: Package) -> bytes:
     replaced = {part.path: etree.tostring(part.root, encoding="UTF-8", xml_declaration=True) for part in parts}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
-        for path, entry in package.parts.items():
+        for path in package.parts:
             if path.endswith((".xml", ".rels")) and (content := replaced.get(path) or package.read(path)) is not None:
-                copy.writestr(entry.filename, replace_strict_namespaces(content))
+                if path.endswith(".rels") and (links := package.parse(path)) is not None:
+                    content = etree.tostring(_lower_targets(links))
+                copy.writestr(path.replace("[content_types]", "[Content_Types]"), replace_strict_namespaces(content))
     return target.getvalue()
+
+
+def _lower_targets(links: XmlElement) -> XmlElement:
+    for link in links:
+        if (target := link.get("Target")) and link.get("TargetMode") != "External":
+            link.set("Target", target.lower().replace("\\", "/"))
+    return links
 
 
 def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:

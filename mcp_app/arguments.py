@@ -254,6 +254,7 @@ def _check_text(given: Mapping[str, object]) -> None:
         )
 
 
+METADATA_ARGUMENT = Argument("metadata", "array", "Only documents with these, e.g. status=final.", [])
 NAMES_ARGUMENT = Argument(
     "names", "string", "Documents that the query names.", "prefer", choices=("prefer", "only", "ignore")
 )

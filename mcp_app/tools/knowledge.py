@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_app.arguments import NAMES_ARGUMENT, Argument, Refused, make_missing_error
+from mcp_app.arguments import METADATA_ARGUMENT, NAMES_ARGUMENT, Argument, Refused, make_missing_error
 from mcp_app.paging import (
     ITEMS_PER_PAGE,
     MAX_TEXT_CHARS,
@@ -143,6 +143,7 @@ def search_knowledge_base(
     similarity_threshold: float,
     offset: int,
     language: str = "",
+    metadata: Sequence[str] = (),
     names: str = "prefer",
 ) -> JsonObject:
     """Return the passages that answer a query.
@@ -153,9 +154,12 @@ def search_knowledge_base(
     scope = Scope(
         sources=(find_source(call, source_id).id,) if source_id else None,
         languages=(language,) if language.strip() else (),
+        metadata=tuple(metadata),
         names=cast(NamesUse, names),
     )
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED, "passages", "set source_id or language")
+    page = RankedPage(
+        offset, match_count or DEFAULT_COUNT, MAX_RANKED, "passages", "set source_id, language or metadata"
+    )
     ask = Ask(
         search_type or None,
         page.limit,
@@ -186,7 +190,7 @@ def search_knowledge_base(
     answer |= call.describe_search(result, is_empty=not passages, suggestion=other_words)
     answer |= page.end(result.results)
     if not passages:
-        no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
+        no_match = "Nothing matched. Lower similarity_threshold, remove source_id or metadata, or use other words"
         answer["suggestion"] = explain_past_end(offset, result.results) or no_match
     return answer
 
@@ -242,6 +246,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("query", "string", "Keywords or a question.", required=True),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("language", "string", "Only this language, e.g. de or german.", ""),
+        METADATA_ARGUMENT,
         NAMES_ARGUMENT,
         Argument("match_count", "integer", "Maximum number of passages.", DEFAULT_COUNT, low=1, high=50, unset=0),
         Argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from mcp_app.arguments import NAMES_ARGUMENT, Argument, make_missing_error
+from mcp_app.arguments import METADATA_ARGUMENT, NAMES_ARGUMENT, Argument, make_missing_error
 from mcp_app.paging import (
     ITEMS_PER_PAGE,
     MAX_TITLE_CHARS,
@@ -175,6 +175,7 @@ def search(
     return_mode: str = "pages",
     offset: int = 0,
     language: str = "",
+    metadata: Sequence[str] = (),
     names: str = "prefer",
 ) -> JsonObject:
     """Search any scope; used by the three tools and by POST /api/rag/query."""
@@ -189,6 +190,7 @@ def search(
         tags=clean_tags(tags),
         sources=(source_id,) if source_id else None,
         languages=(language,) if language.strip() else (),
+        metadata=tuple(metadata),
         names=cast(NamesUse, names),
     )
     items, cutoff, searched, page, ranked = _find(call, query, wanted, match_count, offset, return_mode)
@@ -298,6 +300,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("project_id", "string", "The project, for scope project or all.", ""),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("language", "string", "Only this language, e.g. de or german.", ""),
+        METADATA_ARGUMENT,
         NAMES_ARGUMENT,
         MATCH_COUNT,
         Argument(

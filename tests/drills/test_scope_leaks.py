@@ -200,6 +200,8 @@ def in_any(dice: random.Random, world: World, asked: str) -> None:
     given |= {"offset": dice.choice([0, 0, 3])}
     if dice.random() < 0.3:
         given["source_id"] = source(any_place(dice, world))
+    if dice.random() < 0.3:
+        given["metadata"] = [dice.choice(["year=2019", f"company={any_place(dice, world).words['company']} Corp"])]
     if dice.random() < 0.5:
         told = call(world, "rag_search_knowledge_base", **given)
     else:
@@ -216,7 +218,7 @@ def in_source(dice: random.Random, world: World, asked: str) -> None:
             ("search_knowledge_base", {"search_type": dice.choice(["vector", "hybrid", "rerank"])}),
             ("search_knowledge_base", {"similarity_threshold": dice.choice([0.0, 0.9])}),
             ("rag_search_code_examples", {"language": dice.choice(["", "python", "sql"])}),
-            ("rag_search_knowledge_base", {"return_mode": "chunks"}),
+            ("rag_search_knowledge_base", {"return_mode": "chunks", "metadata": ["year=2019"]}),
         ]
     )
     key = source(place) if tool == "search_knowledge_base" else key

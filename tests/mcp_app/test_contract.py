@@ -28,7 +28,7 @@ NEXT = {"offset": 0}
 # name -> (parameter -> default, (read-only, destructive, idempotent, open world))
 CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     "search_knowledge_base": (
-        {"query": REQUIRED, "source_id": "", "language": "", "names": "prefer",
+        {"query": REQUIRED, "source_id": "", "language": "", "metadata": [], "names": "prefer",
          "match_count": 10, "search_type": "hybrid", "similarity_threshold": 0.05, **NEXT},
         (True, False, True, False),
     ),
@@ -50,7 +50,8 @@ CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     "manage_crawl_job": ({"action": REQUIRED, "job_id": "", **LIST}, (False, False, True, True)),
     "rag_get_available_sources": ({"scope": None, "project_id": "", **NEXT}, (True, False, True, False)),
     "rag_search_knowledge_base": (
-        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "language": "", "names": "prefer",
+        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "language": "", "metadata": [],
+         "names": "prefer",
          "match_count": 5, "return_mode": "pages", **NEXT},
         (True, False, True, False),
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mcp_app.paging import tokens
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
@@ -193,3 +195,20 @@ def test_nul_characters_in_text_and_metadata_are_left_out(agent: Agent) -> None:
     changed = agent("manage_document", action="update", document_id=document["id"], metadata={"e": "\x00f"})
     assert changed["document"]["metadata"]["e"] == "f"
     assert agent("search_knowledge_base", query="alpha beta")["results"][0]["text"].endswith("Alpha beta.")
+
+
+@pytest.mark.parametrize("tool", ["search_knowledge_base", "rag_search_knowledge_base"])
+def test_metadata_narrows_a_search(agent: Agent, wb: Workbench, tool: str) -> None:
+    for status in ("draft", "final"):
+        about = {"status": status, "author": "Ana"}
+        wb.documents.create(title=f"Harbour {status}", text=f"The {status} quay is of granite.", metadata=about)
+
+    def titles(*metadata: str) -> set[str]:
+        results = agent(tool, query="granite quay", metadata=list(metadata))["results"]
+        return {result.get("document_title") or result["title"] for result in results}
+
+    assert titles("status=final") == {"Harbour final"}
+    assert titles("author=ana", "status=draft", "status=final") == {"Harbour draft", "Harbour final"}
+    assert titles("status=gone") == set()
+    refused = agent.failure(tool, query="granite quay", metadata=["status"])["error"]
+    assert refused == "Invalid metadata 'status': use NAME=VALUE, such as status=final."

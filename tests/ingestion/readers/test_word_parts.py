@@ -231,6 +231,14 @@ def test_alternative_texts_are_read_and_what_is_left_out_is_counted() -> None:
     assert all(f"{what} (1)" in note for what in left_out)
 
 
+def test_each_picture_of_a_group_is_described() -> None:
+    def picture(alt: str) -> str:
+        return f"<pic:pic><pic:nvPicPr><pic:cNvPr id='1' name='p' descr='{alt}'/></pic:nvPicPr></pic:pic>"
+
+    group = f"<wpg:wgp xmlns:wpg='urn:group'>{picture('The pier')}{picture('The lighthouse')}</wpg:wgp>"
+    assert read(f"<w:p>{drawing(group)}</w:p>").text == "[Image: The pier]\n\n[Image: The lighthouse]"
+
+
 def test_fields_ruby_and_content_of_other_markup_are_read() -> None:
     ruby = (
         "<w:ruby><w:rt><w:r><w:t>としょ</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>図書</w:t></w:r></w:rubyBase></w:ruby>"

@@ -716,11 +716,11 @@ def _write_drawings(package: Package, part: WordPart) -> None:
         loose = [make_paragraph(part.text) for part in drawing.iter(DRAWING + "t") if part.text]
         art = [make_paragraph(word.get("string") or "") for word in drawing.iter(VML + "textpath")]
         graphics = list(_graphic_blocks(package, part, drawing))
-        alt = _picture_description(drawing)
+        alts = _picture_descriptions(drawing)
         pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata")))
-        if not alt and pictures and not blocks:
+        if not alts and pictures and not blocks:
             leave_out("images without alternative text", pictures)
-        described = [make_paragraph(alt)] if alt and not blocks and not graphics else []
+        described = [make_paragraph(alt) for alt in alts] if not blocks and not graphics else []
         _append_blocks(paragraph, [*described, *loose, *art, *graphics, *blocks])
         replace_element(drawing, [])  # mammoth fails on images that are missing
     for link in list(part.root.iter(WORD + "hyperlink")):
@@ -728,10 +728,15 @@ def _write_drawings(package: Package, part: WordPart) -> None:
             replace_element(link, list(link))
 
 
-def _picture_description(drawing: XmlElement) -> str:
-    properties = [(one.get("descr") or one.get("title")) for one in drawing.iter() if local_name(one) == "docPr"]
+def _picture_descriptions(drawing: XmlElement) -> list[str]:
+    """Return the alternative text of a drawing, and of each picture in a group."""
+    names = [local_name(one) for one in drawing.iter()]
+    is_group = "wgp" in names or "group" in names
+    described = ("docPr", "cNvPr") if is_group else ("docPr",)
+    properties = [(one.get("descr") or one.get("title")) for one in drawing.iter() if local_name(one) in described]
     shapes = [one.get("alt") for one in drawing.iter(VML + "*")]
-    return next(filter(None, map(format_alt_text, [*properties, *shapes])), "")
+    texts = list(dict.fromkeys(filter(None, map(format_alt_text, [*properties, *shapes]))))
+    return texts if is_group else texts[:1]
 
 
 def _graphic_blocks(package: Package, part: WordPart, drawing: XmlElement) -> Iterator[XmlElement]:

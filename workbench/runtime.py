@@ -217,7 +217,7 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
             temporary.chmod(mode)
 
 
-ABANDONED_AFTER_S = 86_400.0  # seconds after which nobody is still writing an unfinished file
+ABANDONED_AFTER_S = 86_400.0  # seconds after the last write to an unfinished file
 
 
 @contextmanager

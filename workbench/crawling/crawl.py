@@ -500,7 +500,7 @@ class Crawl:
         await self._refuse_stubs([e for e in changed if e.state == "fetched"])
 
     async def _refuse_stubs(self, entries: Sequence[Entry]) -> None:
-        """Keep the documents of pages that lost most of their text, such as one that now says "Loading…"."""
+        """Keep the documents of pages of which most text is gone, such as one with nothing but "Loading…"."""
         async for entry, body in self._read_bodies(entries):
             if body.metadata.get("file_name", "page.md") != "page.md":  # a file whose text has not been read
                 continue

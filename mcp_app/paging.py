@@ -289,7 +289,7 @@ def _cut_items(
         items_shown = f"Items {offset + 1} to {offset + count}" if count else "No items"
         of_all = f" of {total}" if isinstance(total, int) else ", and more match"
         next_part = f"{items_shown}{of_all}. Next: {following}"
-        note = next_part if rest and count and (is_close or count < len(items)) else ""
+        note = next_part if rest and count and is_close else ""
         if parts.bare:  # keep the answer an array of items
             return [*items[: count - 1], _append_note(items[count - 1], note)] if note else items[:count]
         counted: JsonObject = {parts.count: count} if parts.count in answer and parts.count != parts.total else {}

@@ -635,6 +635,7 @@ class IngestReport(Value):
         printer.text(report_text(self))
 
 
+EMBEDDING_SHARE = 0.9  # of the time that a passage takes in an ingest; storing takes the rest
 MAX_OPEN_SHARE = 0.99  # share shown while a step of unknown duration ends the work
 
 

@@ -57,6 +57,8 @@ def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace))
     report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
     answer: JsonObject = {**report_json(report), "removed": report.removed}
+    if not report.total:
+        answer["notes"] = f"{workspace} contains no conversation (TYPE/YYYY-MM-DD/NNN-slug)."
     if report.all_failed:
         del answer["success"]
         raise Refused(report.all_failed, "Add text to them, then call again", answer)

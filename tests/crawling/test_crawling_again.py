@@ -171,6 +171,18 @@ def test_stand_ins_that_differ_in_a_few_words_replace_no_document(
     assert (read_texts(wb), ended["outcomes"]["failed"]) == (before, 10)
 
 
+def test_a_site_that_sends_everything_to_its_login_is_reported(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    site.put(dict.fromkeys(pages_of_ten(), reply("", 302, headers={"Location": "/login/"})))
+    site.put({"/login/": page("Sign in")})
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert ended["status"] == "completed_with_errors"
+    assert "/login/ (outside of which are 9 documents of earlier crawls, kept and not visited)" in reason(
+        wb, ended, "/docs/"
+    )
+
+
 LONG = "The ferry to the island leaves at nine from the north pier and takes bicycles, dogs and small cars. " * 5
 
 

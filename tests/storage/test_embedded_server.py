@@ -303,7 +303,7 @@ def occupy_the_socket(folder: Path) -> None:
     [
         (damage_version, "its data is from another version", "initialized by PostgreSQL version 16"),
         (damage_control_file, "its files are damaged", ""),
-        (remove_control_file, "its files are damaged", "pg_control"),
+        (remove_control_file, "its files are damaged", "could not find the database system Expected to find"),
         (open_to_others, "run: chmod -R go-rwx", "Permissions should be u=rwx"),
         (write_a_wrong_setting, "correct the settings", "contains errors"),
         (ask_for_too_much_memory, "too little memory", "Cannot allocate memory"),

@@ -573,6 +573,12 @@ class Crawl:
         if rest:
             place = f"{self._bounds.host}{self._bounds.prefix}"
             counts[f"documents of earlier crawls outside {place}, not visited and kept"] = rest
+            start = self.frontier.entries[0]
+            if start.outcome == "redirected" and 2 * rest > sum(
+                m.document_id is not None for m in self._memory.values()
+            ):
+                note = f"(outside of which are {rest:,} documents of earlier crawls, kept and not visited)"
+                await self._settle(start, "failed", note)  # most of the site has moved, or needs a login
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---

@@ -294,6 +294,8 @@ def _describe_failure(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionError):
         kind = "refused" if isinstance(error.os_error, ConnectionRefusedError) else "closed"
         return f"The connection failed: {error.host}:{error.port} {kind} it."
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"The server's answer is not valid HTTP ({' '.join(error.message.split())[:160]})."
     return f"The connection failed ({_short_message(error)})."
 
 

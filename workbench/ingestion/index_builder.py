@@ -14,9 +14,7 @@ from workbench.ingestion.writing import BATCH_PASSAGES, BuildCost, CutDocument, 
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents
 from workbench.storage.job_parts import Part, PartsLease
-from workbench.types import Index, OnProgress, Progress, ShouldStop, as_texts
-
-EMBEDDING_SHARE = 0.9  # of a passage's time; storing takes the rest (see FIRST_PACE and STORING)
+from workbench.types import EMBEDDING_SHARE, Index, OnProgress, Progress, ShouldStop, as_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from workbench.errors import StorageError
 from workbench.storage.database import new_id
 from workbench.storage.job_parts import EmbeddingLease, EmbeddingTally, PartsLease
 from workbench.storage.jobs import Job, Jobs
-from workbench.types import MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
+from workbench.types import EMBEDDING_SHARE, MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
 
 # A running job and its outcome
 
@@ -83,9 +83,9 @@ class Assignment:
             if time.monotonic() - self._last_note < PROGRESS_INTERVAL_S and progress.done != progress.total:
                 return
             self._last_note = time.monotonic()
-        share = progress.done_share
+        share = min(progress.done_share, MAX_OPEN_SHARE)
         if progress.seconds_left == math.inf:
-            self._jobs.progress(self.job.id, replace(progress, share=min(share, MAX_OPEN_SHARE), seconds_left=None))
+            self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=None))
             return
         left = progress.seconds_left if progress.seconds_left is not None else self._left_at_pace(share)
         self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
@@ -189,7 +189,8 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
         last_report = time.monotonic()
         tally = parts.tally()
         embedding = parts.embedding.tally()
-        part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
+        embedded = embedding.passages_done / embedding.passages if embedding.passages else 0.0
+        part = EMBEDDING_SHARE * embedded if embedding.passages else progress.part
         farthest = max(farthest, tally.share(part))
         if tally.done == tally.parts or (tally.holders < 2 and tally.done <= parts.done_here):
             assignment.progress(replace(progress, done=tally.items_done, total=tally.items, share=farthest))

@@ -805,7 +805,10 @@ def last_line(log_text: str) -> str:
         if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
             detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]
             return " ".join([*_read_reason(lines[:place], lines[place]), lines[place], *detail])
-    return lines[-1] if lines else ""
+    first = len(lines) - 1  # of a sentence over several lines
+    while first > 0 and not re.search(rf"{_SEVERITY}|[.:]$", lines[first - 1]):
+        first -= 1
+    return " ".join(lines[max(first, 0) :])
 
 
 def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:

@@ -27,11 +27,19 @@ def assert_fits(page: Page, name: str, *others: Locator) -> None:
 
 
 def serious(page: Page, *rules: str) -> list[tuple[str, str, str]]:
-    """Return the serious problems that axe finds on a page, by all rules or by these: rule, element, advice."""
-    settled(page)
+    """Return the serious problems that axe finds on a page, by all rules or by these: rule, element, advice.
+
+    A fade during the check changes contrasts, so a finding counts only if it is still there seconds later.
+    """
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
-    return [
-        (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])
-        for fault in Axe().run(page, options=options).response["violations"]
-        if fault["impact"] in ("serious", "critical")
-    ]
+    for pause in (0, 1_000, 3_000):  # ms
+        page.wait_for_timeout(pause)
+        settled(page)
+        found = [
+            (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])
+            for fault in Axe().run(page, options=options).response["violations"]
+            if fault["impact"] in ("serious", "critical")
+        ]
+        if not found:
+            break
+    return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -82,7 +84,8 @@ class HostMiddleware:
             path = scope["path"].rstrip("/") or "/"
             scope = {**scope, "path": path, "raw_path": path.encode()}
         refusal = self._check(Headers(scope=scope)) if scope["type"] == "http" else None
-        await (_make_refusal(*refusal) if refusal else self._inner)(scope, receive, send)
+        with suppress(ClientDisconnect):  # nobody is left to answer
+            await (_make_refusal(*refusal) if refusal else self._inner)(scope, receive, send)
 
     def _check(self, headers: Headers) -> tuple[int, str, str] | None:
         """Return (status, error, suggestion), or None if the request is allowed."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 CONFIGURATIONS = {
@@ -141,9 +142,18 @@ def gram_spans(text: str, wanted: Collection[str]) -> list[tuple[int, int]]:
 
 def iter_spaced_words(text: str) -> Iterator[re.Match[str]]:
     """Return the words outside unspaced runs, in order; the keyword index counts the same ones from 1."""
+    return WORD.finditer(_blank_unspaced(text))
+
+
+def count_spaced_words(text: str) -> Counter[str]:
+    """Return how often each word outside unspaced runs occurs."""
+    return Counter(WORD.findall(_blank_unspaced(text)))
+
+
+def _blank_unspaced(text: str) -> str:
     for pattern, _ in _GRAM_SIZES:
         text = pattern.sub(lambda run: "\n" * len(run.group()), text)  # not a space, which would join digit groups
-    return WORD.finditer(text)
+    return text
 
 
 def gram_weights(text: str, weights: Mapping[str, float]) -> dict[int, float]:

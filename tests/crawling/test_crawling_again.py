@@ -394,3 +394,30 @@ def test_a_dry_run_reports_and_stores_nothing(wb: Workbench, site: TestSite) -> 
     assert (seen["estimate"]["pages"], seen["estimate"]["at_least"]) == (32, True)
     assert sum(site.hits(f"/p{n}") for n in range(30)) < 15
     assert (wb.sources.count(), wb.crawls.list()) == (0, [])
+
+
+LOGIN = reply(
+    "<title>Sign in</title><main><h1>Sign in</h1><p>Please sign in to continue.</p>"
+    "<form><input name='user'><input type='Password' name='secret'><button>Sign in</button></form></main>"
+)
+
+
+def test_a_login_page_replaces_no_document_and_becomes_none(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    before = read_texts(wb)
+    inner = [path for path in pages_of_ten() if path != "/docs/"]
+    site.put(dict.fromkeys(inner[:4], reply("", 302, headers={"Location": "/docs/login"})))
+    site.put({"/docs/login": LOGIN, inner[5]: LOGIN})
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert read_texts(wb) == before
+    assert reason(wb, ended, inner[5]) == "It is a login page."
+    assert (ended["status"], "It is a login page." in ended["message"]) == ("completed_with_errors", True)
+
+
+def test_a_crawl_that_starts_at_a_login_page_says_so(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/start": LOGIN, "/": page("Start", links=["/start"])})
+    with pytest.raises(CrawlRefused, match="It is a login page"):
+        wb.crawls.dry_run(f"{site.url}/start", browser="never", recursive=True)
+    assert crawl(f"{site.url}/start")["status"] == "failed"
+    assert crawl(f"{site.url}/")["status"] == "completed"  # a link to the login is no failure

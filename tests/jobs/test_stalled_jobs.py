@@ -83,7 +83,10 @@ def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb
         assert re.match(r"Stalled: nothing has changed for 7\d s\.", stalled.stalled or "")
         assert [listed.stalled is not None for listed in wb.jobs.list()] == [True]
         work = wb.health.work()
-        assert (len(work.stalled), "Jobs: 0 queued, 1 running, 1 stalled; workers: 1." in work.sentence) == (1, True)
+        assert (len(work.stalled), "Jobs: 0 queued, 1 running, 1 of them stalled; workers: 1." in work.sentence) == (
+            1,
+            True,
+        )
         assert tray_title([JobView(stalled, FileTally(), datetime.now(UTC))]) == "1 stalled"
         assert "holds it" in json.dumps(wb.health.status()["work"])
         check = next(check for check in wb.health.doctor() if check.name == "jobs")

@@ -206,6 +206,7 @@ class Page:
     canonical_url: str | None = None  # canonical address that the page names
     is_html: bool = True  # True if it was HTML
     needs_script: bool = False  # True if it has scripts but almost no text
+    asks_login: bool = False  # True if it has a field for a password and little text
     index: bool = True  # False if the page asks not to be indexed (robots meta or X-Robots-Tag)
     follow: bool = True  # False if the page asks not to follow its links
     redirect: str | None = None  # address that the page only redirects to
@@ -281,6 +282,7 @@ def _extract_html(fetched: Response) -> Page:
     unfollowed, _ = _unique_links(base, (a.get("href") for a in anchors if "nofollow" in a.get("rel", "").lower()))
     skipped |= {link: NOFOLLOW_REASON for link in unfollowed if link not in links}
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
+    has_password = any(field.get("type", "").strip().lower() == "password" for field in root.iter("input"))
     language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
     draft = make_draft_from_tree(root, base)
     metadata = dict(draft.metadata) | ({"language": language.strip()} if language else {})
@@ -298,6 +300,7 @@ def _extract_html(fetched: Response) -> Page:
         canonical_url=canonicalize(str(canonical_url), base) if canonical_url else None,
         redirect=canonicalize(target, base, keeps_sessions=True) if target else None,
         needs_script=scripts and len(text) < (THIN_PAGE_CHARS if empty_root else EMPTY_PAGE_CHARS),
+        asks_login=has_password and len(text) < THIN_PAGE_CHARS,
         index=index,
         follow=follow,
         skipped=skipped,

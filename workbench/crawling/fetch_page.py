@@ -107,6 +107,7 @@ def _make_item(page: PageBody, boilerplate: frozenset[int]) -> IngestItem:
 
 
 NOINDEX_REASON = "The page asks not to be indexed."
+LOGIN_REASON = "It is a login page."
 FIRST_YEAR = 1991  # of the Web
 
 
@@ -162,6 +163,10 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
         answer = PageReply("done", "failed", "It needs a browser, as in the last crawl, but was fetched without one.")
     elif page is not None:
         answer = _reply_with_page(fetched, page, entry, options)
+        if page.asks_login and answer.outcome != "redirected":
+            is_expected = entry.via == "start" or (memory is not None and memory.document_id is not None)
+            outcome = "failed" if is_expected else "left_out"  # most sites link to their login
+            answer = PageReply("done", outcome, LOGIN_REASON, links=answer.links, metadata=answer.metadata)
     elif fetched.status in REDIRECT_STATUSES:
         location = fetched.headers.get("location", "").strip()
         target = canonicalize(location, entry.url, keeps_sessions=True) if location else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -117,7 +118,7 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
     deep = replace(request, depth=MAX_DEPTH, limit=wanted)
     deeper = query.rebind(deep)  # keeps the explanation of the first ones
     found = load_retrievers()[request.strategy.retriever](deep).find(deeper)
-    further = put_preferred_first(deep, [node for node in found if not any(_covers(other, node) for other in first)])
+    further = put_preferred_first(deep, _omit_covered(found, first))
     for name in request.strategy.stages:
         stage = load_stages()[name].make(deep)
         further = stage.apply(deeper, further) if stage.widens and further else further
@@ -132,15 +133,22 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
     return [*first, *worthy]
 
 
-def _covers(shown: NodeWithScore, node: NodeWithScore) -> bool:
-    """Return whether a shown node covers another one: the same passage, or a wider text."""
-    passage, other = node_passage(shown), node_passage(node)
-    if passage.id == other.id:
-        return True
-    start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
-    if start is None or end is None or passage.document_id != other.document_id:
-        return False
-    return start <= other.span[0] and other.span[1] <= end
+def _omit_covered(found: Sequence[NodeWithScore], first: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    """Return the found nodes that are not among the first ones nor within the wider text of one of them."""
+    ids = {node_passage(node).id for node in first}
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)  # of wider texts, by document
+    for node in first:
+        start, end = node.node.metadata.get("start"), node.node.metadata.get("end")
+        if start is not None and end is not None:
+            spans[node_passage(node).document_id].append((start, end))
+    rest: list[NodeWithScore] = []
+    for node in found:
+        passage = node_passage(node)
+        start, end = passage.span
+        wider = spans.get(passage.document_id, ())
+        if passage.id not in ids and not any(low <= start and end <= high for low, high in wider):
+            rest.append(node)
+    return rest
 
 
 def _cap_score(node: NodeWithScore, bound: float) -> NodeWithScore:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import string
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,7 +31,7 @@ from workbench.storage.ranking import (
     fetch_variant_terms,
     fetch_word_terms,
 )
-from workbench.text import fold_word, is_unspaced, iter_spaced_words
+from workbench.text import count_spaced_words, fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
@@ -222,11 +222,13 @@ def load_lexicon(request: Request, connection: Connection) -> Lexicon:
 
 # Corrections for display
 
+MAX_READ_PASSAGES = 20  # first passages in whose texts corrected words are looked up
+
 
 def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
     """Return {typed word: corrections searched for} of a finished search.
 
-    The index has only stems; words are shown as they occur in the found passages, if they do.
+    The index has only stems; words are shown as they occur in the first found passages, if they do.
     """
     request = query.request
     if request.correct is None or not query.words.guesses:
@@ -234,7 +236,7 @@ def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tup
     words = query.words
     texts = [
         MarkableText(f"{passage.document_title} {passage.text}", str(passage.metadata.get("language", "english")))
-        for passage in passages
+        for passage in passages[:MAX_READ_PASSAGES]
     ]
     with request.store.reading() as connection:
         whole = find_whole_words(connection, {guess.meant for guess in words.guesses}, texts)
@@ -250,11 +252,14 @@ def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tup
 def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
     """Return each term's most common word in the texts, in lower case; terms without one are omitted."""
     heads = {term[:2] for term in terms}  # a stem starts like its word, except for the article in Arabic
-    written = Counter((match.group(), text.language) for text in texts for match in iter_spaced_words(text.text))
+    written: dict[str, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        written[text.language].update(count_spaced_words(text.text))
     counts = Counter[tuple[str, str]]()
-    for (word, language), count in written.items():
-        if language == "arabic" or fold_word(word).lower()[:2] in heads:
-            counts[word.lower(), language] += count
+    for language, words in written.items():
+        for word, count in words.items():
+            if language == "arabic" or fold_word(word).lower()[:2] in heads:
+                counts[word.lower(), language] += count
     terms_of = fetch_word_terms(connection, sorted(counts)) if counts else {}
     found: dict[str, str] = {}
     for pair, _ in counts.most_common():

@@ -535,6 +535,9 @@ class CrawlService:
         left_out = sum(self.table.reasons(job_id).values()) - kept_out  # with those that have no page
         outcomes = {**counts.outcomes, "left_out": left_out}
         message = describe_result(counts.pages_done, counts.pages_total, outcomes)
+        if counts.pages_failed:
+            (first,) = self.table.pages(job_id, outcome="failed", limit=1)
+            message = f"{message} The first failure: {first.url}: {first.reason}"
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"

@@ -198,7 +198,8 @@ def parse_job(row: Row) -> Job:
     if left is not None and quiet is not None:
         left = left - quiet if left > quiet else None
     share = row["share"]
-    if share is None or row["status"].startswith("completed"):
+    is_over = row["status"] == "failed" and row["done"] >= row["total"]
+    if share is None or is_over or row["status"].startswith("completed"):
         share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
     values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
     stalled = describe_stall(row)
@@ -518,7 +519,7 @@ class Workload(Value):
     def sentence(self) -> str:
         if not (self.queued or self.running or self.workers):
             return "No job is queued or running, and no worker is needed."
-        stalled = f", {len(self.stalled)} stalled" if self.stalled else ""
+        stalled = f", {len(self.stalled)} of them stalled" if self.stalled else ""
         workers = (
             f"workers: {self.workers}." if self.workers else "no worker is running: start one with 'workbench worker'."
         )

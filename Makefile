@@ -23,6 +23,7 @@ TEST_READY := $(VENV)/.ready-test
 
 # Some tests start servers as another user, which forks: OpenBLAS's threads may then hang (workbench/runtime.py).
 export OPENBLAS_NUM_THREADS := 1
+unexport PYTHONDONTWRITEBYTECODE # else each process that a test starts compiles all modules anew, for seconds
 
 .DEFAULT_GOAL := help
 .PHONY: help app mcp worker evals bench wheel mcpb test drills quick check conformance format lock chromium docs site rehearse release clean pgbouncer

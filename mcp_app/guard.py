@@ -84,7 +84,7 @@ class HostMiddleware:
             path = scope["path"].rstrip("/") or "/"
             scope = {**scope, "path": path, "raw_path": path.encode()}
         refusal = self._check(Headers(scope=scope)) if scope["type"] == "http" else None
-        with suppress(ClientDisconnect):  # nobody is left to answer
+        with suppress(ClientDisconnect):  # the client has gone
             await (_make_refusal(*refusal) if refusal else self._inner)(scope, receive, send)
 
     def _check(self, headers: Headers) -> tuple[int, str, str] | None:

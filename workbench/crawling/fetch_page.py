@@ -162,11 +162,7 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     if page is not None and page.needs_script and not fetched.rendered and memory is not None and memory.rendered:
         answer = PageReply("done", "failed", "It needs a browser, as in the last crawl, but was fetched without one.")
     elif page is not None:
-        answer = _reply_with_page(fetched, page, entry, options)
-        if page.asks_login and answer.outcome != "redirected":
-            is_expected = entry.via == "start" or (memory is not None and memory.document_id is not None)
-            outcome = "failed" if is_expected else "left_out"  # most sites link to their login
-            answer = PageReply("done", outcome, LOGIN_REASON, links=answer.links, metadata=answer.metadata)
+        answer = _reply_with_page(fetched, page, entry, memory, options)
     elif fetched.status in REDIRECT_STATUSES:
         location = fetched.headers.get("location", "").strip()
         target = canonicalize(location, entry.url, keeps_sessions=True) if location else None
@@ -220,7 +216,9 @@ def _reply_to_redirect(target: str | None, where: str, entry: Entry) -> PageRepl
     return PageReply("done", "redirected", f"to {target}", final_url=target, links=(target,))
 
 
-def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: CrawlOptions) -> PageReply:
+def _reply_with_page(
+    fetched: Response, page: Page, entry: Entry, memory: PageMemory | None, options: CrawlOptions
+) -> PageReply:
     if page.redirect is not None and page.redirect != entry.url:
         return _reply_to_redirect(page.redirect, page.redirect, entry)
     links = page.links if page.follow and options.recursive else ()
@@ -229,6 +227,10 @@ def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: Crawl
     if not page.body.strip():
         hint = "it is empty without JavaScript" if page.needs_script else "it has no text"
         return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links, metadata=extra)
+    if page.asks_login:
+        is_expected = entry.via == "start" or (memory is not None and memory.document_id is not None)
+        outcome = "failed" if is_expected else "left_out"  # most sites link to their login
+        return PageReply("done", outcome, LOGIN_REASON, links=links, metadata=extra)
     metadata = dict(page.metadata) | extra | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""
     final = canonicalize(fetched.url) or entry.url

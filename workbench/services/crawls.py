@@ -528,7 +528,7 @@ class CrawlService:
         if not counts.pages_crawled and not any(counts.outcomes[name] for name in ("removed", "gone", "held")):
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
             bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
-            reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page has no content and no links."
+            reason = _describe_failure(bad[0]) if bad else "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
         kept_out = counts.outcomes["forbidden"] + counts.outcomes["not_allowed"]
@@ -537,7 +537,7 @@ class CrawlService:
         message = describe_result(counts.pages_done, counts.pages_total, outcomes)
         if counts.pages_failed:
             (first,) = self.table.pages(job_id, outcome="failed", limit=1)
-            message = f"{message} The first failure: {first.url}: {first.reason}"
+            message = f"{message} The first failure: {_describe_failure(first)}"
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"
@@ -566,3 +566,8 @@ class CrawlService:
             self._documents.update(document_id, metadata={"gone": True})
         else:
             self._corpus.documents.delete([document_id])
+
+
+def _describe_failure(page: CrawlPage) -> str:
+    reason = page.reason or "unknown"
+    return f"{page.url}: {'It redirects ' if reason.startswith('to ') else ''}{reason}"

@@ -35,7 +35,7 @@ def test_a_server_that_stops_is_described_in_our_own_words(
         process.wait(20)
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name="Connection lost")).to_be_visible(timeout=PATIENT)
-    expect(dialog.get_by_text("workbench app", exact=True)).to_be_visible()
+    expect(dialog.get_by_text(f"workbench app --port {port}", exact=True)).to_be_visible()
     for theirs in ("Streamlit", "Connection error"):
         expect(dialog.get_by_text(theirs)).to_be_hidden()
     page.close()

@@ -171,6 +171,12 @@ def test_stand_ins_that_differ_in_a_few_words_replace_no_document(
     assert (read_texts(wb), ended["outcomes"]["failed"]) == (before, 10)
 
 
+LOGIN = reply(
+    "<title>Sign in</title><main><h1>Sign in</h1><p>Please sign in to continue.</p>"
+    "<form><input name='user'><input type='Password' name='secret'><button>Sign in</button></form></main>"
+)
+
+
 def test_a_site_that_sends_everything_to_its_login_is_reported(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put(pages_of_ten())
     crawled = crawl(f"{site.url}/docs/")
@@ -178,8 +184,12 @@ def test_a_site_that_sends_everything_to_its_login_is_reported(wb: Workbench, si
     site.put({"/login/": page("Sign in")})
     ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
     assert ended["status"] == "completed_with_errors"
-    assert "/login/ (outside of which are 9 documents of earlier crawls, kept and not visited)" in reason(
-        wb, ended, "/docs/"
+    sentence = f"to {site.url}/login/ (outside of which are 9 documents of earlier crawls, kept and not visited)"
+    assert reason(wb, ended, "/docs/") == sentence
+    site.put({"/login/": LOGIN})
+    ended = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert ended["error_message"] == (
+        f"Nothing could be crawled. {site.url}/docs/: It redirects {sentence}; {site.url}/login/: It is a login page."
     )
 
 
@@ -396,12 +406,6 @@ def test_a_dry_run_reports_and_stores_nothing(wb: Workbench, site: TestSite) -> 
     assert (wb.sources.count(), wb.crawls.list()) == (0, [])
 
 
-LOGIN = reply(
-    "<title>Sign in</title><main><h1>Sign in</h1><p>Please sign in to continue.</p>"
-    "<form><input name='user'><input type='Password' name='secret'><button>Sign in</button></form></main>"
-)
-
-
 def test_a_login_page_replaces_no_document_and_becomes_none(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put(pages_of_ten())
     crawled = crawl(f"{site.url}/docs/")
@@ -420,4 +424,7 @@ def test_a_crawl_that_starts_at_a_login_page_says_so(wb: Workbench, site: TestSi
     with pytest.raises(CrawlRefused, match="It is a login page"):
         wb.crawls.dry_run(f"{site.url}/start", browser="never", recursive=True)
     assert crawl(f"{site.url}/start")["status"] == "failed"
+    site.put({"/moved": reply("", 302, headers={"Location": "/start"})})
+    moved = crawl(f"{site.url}/moved")["error_message"]
+    assert moved == f"Nothing could be crawled. {site.url}/start: It is a login page."
     assert crawl(f"{site.url}/")["status"] == "completed"  # a link to the login is no failure

@@ -528,7 +528,9 @@ class CrawlService:
         if not counts.pages_crawled and not any(counts.outcomes[name] for name in ("removed", "gone", "held")):
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
             bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
-            reason = _describe_failure(bad[0]) if bad else "The start page has no content and no links."
+            is_moved = bool(bad) and bad[0].final_url not in (None, bad[0].url)
+            causes = [_describe_failure(page) for page in bad[: 2 if is_moved else 1]]  # the target has its own cause
+            reason = "; ".join(causes) or "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
         kept_out = counts.outcomes["forbidden"] + counts.outcomes["not_allowed"]

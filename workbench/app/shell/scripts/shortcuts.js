@@ -56,7 +56,7 @@ function ownWordsForLostServer() {
       if (lost && !dialog.querySelector(".wb-lost")) {
         dialog.prepend(make("div", { class: "wb-lost", role: "alert" }, make("h2", {}, "Connection lost"),
           make("p", {}, "The server has stopped or is unreachable. Start it again, for example with:"),
-          make("code", {}, "workbench app"),
+          make("code", {}, `workbench app${location.port && ` --port ${location.port}`}`),
           make("p", {}, "This page reconnects automatically. Saved changes are kept; unsaved text is lost if you close or reload the page.")));
         dialog.classList.add("wb-server-lost");
       }

@@ -539,7 +539,7 @@ class CrawlService:
         message = describe_result(counts.pages_done, counts.pages_total, outcomes)
         if counts.pages_failed:
             (first,) = self.table.pages(job_id, outcome="failed", limit=1)
-            message = f"{message} The first failure: {_describe_failure(first)}"
+            message = f"{message} The first failure: /{first.url.split('/', 3)[-1]}: {first.reason}"
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"

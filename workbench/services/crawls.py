@@ -528,8 +528,9 @@ class CrawlService:
         if not counts.pages_crawled and not any(counts.outcomes[name] for name in ("removed", "gone", "held")):
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
             bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
+            # The target of a moved start has its own cause.
             is_moved = bool(bad) and bad[0].final_url not in (None, bad[0].url)
-            causes = [_describe_failure(page) for page in bad[: 2 if is_moved else 1]]  # the target has its own cause
+            causes = [f"{page.url}: {_describe_reason(page)}" for page in bad[: 2 if is_moved else 1]]
             reason = "; ".join(causes) or "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
@@ -539,7 +540,7 @@ class CrawlService:
         message = describe_result(counts.pages_done, counts.pages_total, outcomes)
         if counts.pages_failed:
             (first,) = self.table.pages(job_id, outcome="failed", limit=1)
-            message = f"{message} The first failure: /{first.url.split('/', 3)[-1]}: {first.reason}"
+            message = f"{message} The first failure: /{first.url.split('/', 3)[-1]}: {_describe_reason(first)}"
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"
@@ -570,6 +571,6 @@ class CrawlService:
             self._corpus.documents.delete([document_id])
 
 
-def _describe_failure(page: CrawlPage) -> str:
+def _describe_reason(page: CrawlPage) -> str:
     reason = page.reason or "unknown"
-    return f"{page.url}: {'It redirects ' if reason.startswith('to ') else ''}{reason}"
+    return f"It redirects {reason}" if reason.startswith("to ") else reason

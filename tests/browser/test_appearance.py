@@ -2,8 +2,9 @@
 
 import psycopg
 import pytest
+from conftest import visit
 from looks import settled
-from pictures import SIZES, pictures, write_sheets
+from pictures import pictures, write_sheets
 from playwright.sync_api import expect
 from states import PAGES, STATES
 
@@ -77,14 +78,14 @@ def sheets():
 
 @pytest.mark.parametrize("name", [*PAGES, *STATES])
 def test_every_state_is_without_serious_findings_fits_every_width_and_has_four_sizes_of_type(
-    goto, page, names, sheets, name
+    own_tab, app, names, sheets, name
 ):
     kind = "pages" if name in PAGES else "states"
     state = PAGES.get(name) or STATES[name]
-    state.reach(goto, names)
-    sheets[kind][name] = pictures(page, name, state.landmark, SIZES)
+    state.reach(lambda path: visit(own_tab, app + path), names)
     if kind == "pages" or name in SIZED_STATES:
-        assert list_other_sizes(page) == {}
+        assert list_other_sizes(own_tab) == {}
+    sheets[kind][name] = pictures(own_tab, name, state.landmark)
 
 
 def list_other_sizes(page):
@@ -117,7 +118,7 @@ def test_a_search_that_waits_and_work_that_fails_and_continues_are_shown_in_the_
         expect(tray).to_contain_text("1 failed · 1 running")
         expect(tray.get_by_role("button")).to_have_text(["Resume", "Dismiss", "Cancel"])  # failures first
         page.wait_for_function(ENDS_ABOVE_TRAY)  # it covers nothing
-        write_sheets({"waiting": pictures(page, "waiting", ".st-key-slow", (1440, 390))}, "waiting")
+        write_sheets({"waiting": pictures(page, "waiting", ".st-key-slow")}, "waiting")
         lock.rollback()
     expect(page.locator(".card").first).to_be_visible(timeout=SLOW)
     expect(tray).to_contain_text("1 failed · 1 completed", timeout=SLOW)

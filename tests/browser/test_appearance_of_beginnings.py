@@ -33,6 +33,7 @@ def seen(page):
 
     def look(address, states):
         def goto(path):
+            page.set_viewport_size({"width": 1440, "height": 1000})  # the state before ended as narrow as a phone
             page.goto(address + path)
             return page
 

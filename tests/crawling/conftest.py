@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawling.site import QUICK, TestSite, finish
+from tests.crawling.site import QUICK, TestSite, finish, serving_site
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -18,11 +15,8 @@ from workbench.settings import Settings
 @pytest.fixture
 def site() -> Iterator[TestSite]:
     """A fresh server process with no pages."""
-    command = [sys.executable, str(Path(__file__).with_name("server.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield TestSite(int(process.stdout.readline()))
-        process.stdin.close()
+    with serving_site() as served:
+        yield served
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A small web server in a separate process, with pages written by the tests: real sockets, real misbehaviour.
+"""Small web servers in separate processes, with pages written by the tests: real sockets, real misbehaviour.
 
 ``PUT /__page`` with {"path", "replies": [...]} makes a page; each request takes the next reply, the last one stays.
 A reply: {"status", "headers", "body" (base64), "delay" (s before answering), "drip" (bytes for ever)}.
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -110,12 +112,25 @@ class QuietServer(ThreadingHTTPServer):
         """Report nothing."""
 
 
-def main() -> None:
-    """Serve on a free loopback port, printed on stdout, until stdin closes."""
+def _serve(parent: int) -> None:
+    """Serve on a free loopback port, printed after the process id, until this process is killed or its parent ends."""
     server = QuietServer(("127.0.0.1", 0), Handler)
-    print(server.server_address[1], flush=True)
+    print(os.getpid(), server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdin.buffer.read()
+    while os.getppid() == parent:
+        time.sleep(0.5)
+
+
+def main() -> None:
+    """Fork a server for each line on stdin, since starting Python and importing takes longer than most tests serve."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead ones leave no zombies
+    parent = os.getpid()
+    for _ in sys.stdin:
+        if os.fork() == 0:
+            try:
+                _serve(parent)
+            finally:
+                os._exit(0)
 
 
 if __name__ == "__main__":

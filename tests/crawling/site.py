@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import http.client
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from workbench import Workbench
@@ -54,6 +63,31 @@ class TestSite:
         answer = connection.getresponse().read().decode()
         connection.close()
         return answer
+
+
+@contextmanager
+def serving_site() -> Iterator[TestSite]:
+    """Run a fresh server process with no pages."""
+    if _open_nest().poll() is not None:  # ended with a test that took too long
+        _open_nest.cache_clear()
+    nest = _open_nest()
+    assert nest.stdin is not None and nest.stdout is not None
+    nest.stdin.write("\n")
+    nest.stdin.flush()
+    process, port = map(int, nest.stdout.readline().split())
+    try:
+        yield TestSite(port)
+    finally:
+        os.kill(process, signal.SIGKILL)
+
+
+@cache
+def _open_nest() -> subprocess.Popen[str]:
+    """Start the process that forks servers; it ends with this one."""
+    command = [sys.executable, str(Path(__file__).with_name("server.py"))]
+    nest = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(nest.communicate)
+    return nest
 
 
 def reply(body: str | bytes = "", status: int = 200, **more: Any) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def _find(page: Page, words: str) -> None:
     page.get_by_role("combobox", name="Find").fill(words)
 
 
+@pytest.mark.usefixtures("harbour")  # a test set to choose, one more control
 def test_from_the_first_passage_every_control_of_the_board_is_fewer_than_nine_tabs_away(goto):
     page = _asked(goto("/"))
     expect(page.get_by_role("button", name="Promote Vector")).to_be_visible()

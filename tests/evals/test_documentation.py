@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evals.measures.metrics import PROVIDER_NAMES
+from tests.evals.conftest import WriteTestSet
 from workbench.cli.evaluation import declare_eval
 from workbench.settings import Settings
 
@@ -18,8 +19,12 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
 
 
-def test_the_guides_program_runs_as_it_is(make_settings: Callable[..., Settings]) -> None:
+def test_the_guides_program_runs_as_it_is_on_a_smaller_test_set(
+    make_settings: Callable[..., Settings], beir: WriteTestSet
+) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert program.count('"sample"') == 1  # its 125 questions are asked in test_baseline.py
+    program = program.replace('"sample"', repr(str(beir())))
     settings = make_settings()
     assert settings.database_url is not None
     environment = os.environ | {

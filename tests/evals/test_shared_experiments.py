@@ -29,9 +29,9 @@ LONG = 120.0  # seconds until a test gives up
 STRATEGIES = ("keyword", "hybrid")
 QUESTIONS = {
     f"q{n:03}": (f"Where is the {WORDS[n % len(WORDS)]}, number {n}?", {WORDS[n % len(WORDS)]: 1})
-    for n in range(2 * SHARE_QUESTIONS + 20)
+    for n in range(SHARE_QUESTIONS + 20)
 }
-SHARES = len(STRATEGIES) * 3
+SHARES = len(STRATEGIES) * 2
 
 
 @pytest.fixture

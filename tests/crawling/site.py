@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -66,7 +66,7 @@ class TestSite:
 
 
 @contextmanager
-def serving_site() -> Iterator[TestSite]:
+def serving_site() -> Generator[TestSite]:
     """Run a fresh server process with no pages."""
     if _open_nest().poll() is not None:  # ended with a test that took too long
         _open_nest.cache_clear()

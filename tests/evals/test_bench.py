@@ -35,10 +35,10 @@ def home() -> Iterator[Path]:
 def measure(home: Path, **options: bool) -> dict[str, dict]:
     """Run a whole benchmark that takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest_speed, "DOCUMENTS_PER_HALF", 8)
-        patch.setattr(ingest_speed, "PASSAGES_COMPARED", 20)
-        patch.setattr(throughput, "DURATION_S", 0.5)
-        return run_bench(home, [PASSAGES], say=lambda text: None, questions=2, with_trade=False, **options)  # pyright: ignore
+        patch.setattr(ingest_speed, "DOCUMENTS_PER_HALF", 2)
+        patch.setattr(ingest_speed, "PASSAGES_COMPARED", 4)
+        patch.setattr(throughput, "DURATION_S", 0.2)
+        return run_bench(home, [PASSAGES], say=lambda text: None, questions=1, with_trade=False, **options)  # pyright: ignore
 
 
 @pytest.fixture(scope="module")

@@ -118,10 +118,14 @@ MAX_FAULT_CHARS = 200  # of the message of a user's own code
 
 def describe_fault(error: BaseException) -> str:
     """Return the kind of an error of a user's own code with its text, or what to do if it is a known one."""
-    if "multiply-linked" in str(error):
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - the error's own code
+        text = ""
+    if "multiply-linked" in text:
         return (
             "NLTK refuses data that uv linked to its cache; run: uv pip install --link-mode copy --reinstall-package "
             "llama-index-core llama-index-core"
         )
-    words = " ".join(str(error).split())[:MAX_FAULT_CHARS]
+    words = " ".join(text.split())[:MAX_FAULT_CHARS]
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

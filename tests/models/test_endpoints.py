@@ -40,6 +40,7 @@ class Seen:
     bodies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     paths: list[str] = field(default_factory=list[str])
     failures: list[tuple[int, dict[str, str]]] = field(default_factory=list[tuple[int, dict[str, str]]])  # then answers
+    planned: list[Any] = field(default_factory=list)  # answers instead of the usual ones
     parallel: int = 0
     most_parallel: int = 0
     lock: Any = field(default_factory=Lock)
@@ -183,7 +184,10 @@ def provider() -> Iterator[tuple[str, Seen, dict[str, str]]]:
                     status, more = seen.failures.pop(0)
                     message = "planned"
             answer = rerank_answer if chosen["kind"] == "rerank" else answer_embeddings
-            payload = answer(chosen["family"], body) if status == 200 else {"message": message}
+            if status != 200:
+                payload = {"message": message}
+            else:
+                payload = seen.planned.pop(0) if seen.planned else answer(chosen["family"], body)
             if status == 200:
                 seen.bodies.append(body)
                 seen.paths.append(self.path)
@@ -238,11 +242,11 @@ def test_an_embedding_request_keeps_to_the_providers_schema(
     assert encoder.dimensions == 512
     kinds = {"cohere": "input_type", "voyage": "input_type", "jina": "task"}
     if family in kinds:
-        passage, question = seen.bodies[0][kinds[family]], seen.bodies[-2][kinds[family]]
+        passage, question = seen.bodies[0][kinds[family]], seen.bodies[-1][kinds[family]]
         assert ("document" in passage or "passage" in passage) and "query" in question
     if family == "gemini":
         assert seen.bodies[0]["requests"][0]["taskType"] == "RETRIEVAL_DOCUMENT"
-        assert seen.bodies[-2]["requests"][0]["taskType"] == "RETRIEVAL_QUERY"
+        assert seen.bodies[-1]["requests"][0]["taskType"] == "RETRIEVAL_QUERY"
 
 
 @pytest.mark.parametrize("family", [family for family in EMBEDDING_PROVIDERS if family != "tei"])
@@ -334,6 +338,38 @@ def test_a_passing_failure_is_tried_again_and_a_lasting_one_is_one_sentence(
     with pytest.raises(ModelError, match=rf"^The model 'voyage:m-1.*' at {url} .*{status}") as caught:
         encoder.encode(["a"])
     assert str(caught.value).count(".") >= 1 and "Traceback" not in str(caught.value)
+
+
+def test_a_wait_of_a_day_is_reported_instead_of_waited_for(
+    provider: tuple[str, Seen, dict[str, str]], tmp_path: Path
+) -> None:
+    url, seen, chosen = provider
+    chosen["family"] = "voyage"
+    seen.failures = [(429, {"Retry-After": "86400"})]
+    encoder = load_encoder(name_of(url, "voyage"), tmp_path, variables=variables("voyage"))
+    with pytest.raises(ModelError, match=r"too many requests \(429\).*; it asks to wait 86,400 s\."):
+        encoder.encode(["a"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(0, [1.0, 0.0]), (0, [0.0, 1.0])], "one vector of numbers for each text, each with an index of its own"),
+        ([(0, [0.0, 0.0]), (1, [0.0, 0.0])], "returned vectors of zeros only"),
+        ([(0, [1.0, 0.0, 0.0]), (1, [0.0, 1.0, 0.0])], "returned 3 dimensions, and 2 before"),
+    ],
+)
+def test_vectors_that_cannot_be_right_are_refused(
+    provider: tuple[str, Seen, dict[str, str]], rows: list[tuple[int, list[float]]], message: str, tmp_path: Path
+) -> None:
+    url, seen, chosen = provider
+    chosen["family"] = "endpoint"
+    right = [(0, [1.0, 0.0]), (1, [0.0, 1.0])]
+    seen.planned = [{"data": [{"index": at, "embedding": one} for at, one in each]} for each in (right, rows)]
+    encoder = load_encoder(name_of(url, "endpoint"), tmp_path, variables=variables("endpoint"))
+    assert len(encoder.encode(["a", "b"]).vectors) == 2
+    with pytest.raises(ModelError, match=message):
+        encoder.encode(["a", "b"])
 
 
 def test_a_wrong_key_is_not_tried_again_and_names_its_variable(

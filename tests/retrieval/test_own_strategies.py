@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
     animals.strategies.add("fails", fail)
     animals.strategies.add("sleeps", sleep, seconds=0.2)
     animals.strategies.add("nothing", lambda question, limit: None)
-    animals.strategies.add("odd", lambda question, limit: [("", owls, 1.0), ("", bees, 2.0), ("", owls, 0.5), 7.5])
+    animals.strategies.add("odd", lambda question, limit: [("", owls, 1.0), ("", owls, 0.5), ("", bees, 2.0), 7.5])
     began = time.perf_counter()
     compared = animals.compare("owls", ["fails", "sleeps", "nothing", "odd", "keyword"], 2).strategies
     assert time.perf_counter() - began < 2.5
@@ -221,6 +222,90 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
         "retriever: 1 hit left out: already listed",
     }
     assert compared["keyword"][0].document_title == "Owls"
+
+
+class Unspeakable(Exception):
+    """An exception that cannot be described."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("str failed")
+
+
+class Hidden:
+    """A hit whose text cannot be read."""
+
+    @property
+    def text(self) -> str:
+        raise KeyError("no connection")
+
+
+def test_no_exception_of_a_retriever_ends_a_comparison(animals: Workbench) -> None:
+    def fail(question: str, limit: int) -> list[object]:
+        raise Unspeakable
+
+    def leave(question: str, limit: int) -> list[object]:
+        raise SystemExit(3)
+
+    animals.strategies.add("unspeakable", fail)
+    animals.strategies.add("leaves", leave)
+    hits = [("", TEXTS["owls.md"], 0.9), Hidden(), None]
+    animals.strategies.add("odd", lambda question, limit: hits)
+    animals.strategies.add("odd-after", lambda question, limit: hits, postprocessors=[SimilarityPostprocessor()])
+    compared = animals.compare("owls", ["unspeakable", "leaves", "odd", "odd-after", "keyword"], 2).strategies
+    assert compared["unspeakable"].degraded == ("retriever: it failed with Unspeakable, so nothing is shown",)
+    assert compared["leaves"].degraded == ("retriever: it failed with SystemExit: 3, so nothing is shown",)
+    for name in ("odd", "odd-after"):
+        assert [hit.document_title for hit in compared[name]] == ["Owls"]
+        assert any(
+            note.startswith("retriever: 2 hits could not be read (the first: Key") for note in compared[name].degraded
+        )
+    assert compared["keyword"][0].document_title == "Owls"
+
+
+def test_of_many_hits_only_the_first_are_matched(animals: Workbench) -> None:
+    texts = list(TEXTS.values())
+    animals.strategies.add("endless", lambda question, limit: itertools.cycle(texts))
+    animals.strategies.add("many", lambda question, limit: [f"No such text {n}" for n in range(900)])
+    compared = animals.compare("owls", ["endless", "many"], 2).strategies
+    assert len(compared["endless"]) == 2
+    assert compared["endless"].degraded == ("retriever: it returned over 1,000 hits instead of the 2 requested",)
+    assert "retriever: 2 hits matched to no stored document and shown as returned" in compared["many"].degraded
+
+
+class ByText:
+    """A retriever that has the methods of LlamaIndex's, but takes texts."""
+
+    def retrieve(self, question: str) -> list[str]:
+        return [text for text in TEXTS.values() if question.lower() in text.lower()]
+
+
+class ByQuery:
+    """An engine whose query returns hits."""
+
+    def query(self, question: str) -> list[str]:
+        return ByText().retrieve(question)
+
+
+def by_filter(question: str, filters: Mapping[str, str] | None = None) -> list[str]:
+    assert filters is None
+    return ByText().retrieve(question)
+
+
+def by_namespace(question: str, namespace: str = "all", top_n: int = 5) -> list[str]:
+    assert (namespace, top_n) == ("all", 2)
+    return ByText().retrieve(question)
+
+
+def by_number(k: int, question: str) -> list[str]:
+    return ByText().retrieve(question)[:k]
+
+
+@pytest.mark.parametrize("given", [ByText(), ByQuery(), by_filter, by_namespace, by_number])
+def test_objects_and_functions_of_other_shapes_are_asked(animals: Workbench, given: object) -> None:
+    animals.strategies.add("shaped", given)
+    found = animals.search("owls", "shaped", limit=2)
+    assert found.degraded == () or "fewer than" in found.degraded[0]
+    assert found[0].document_title == "Owls"
 
 
 class Endpoint(BaseHTTPRequestHandler):

@@ -200,6 +200,27 @@ def test_a_sync_finds_new_changed_and_deleted_rows(animals: Workbench, langchain
     assert not animals.search("ants carry leaves", "hybrid@theirs").degraded
 
 
+def test_a_table_that_another_model_embedded_again_is_reported(animals: Workbench, langchain: str) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    rng = np.random.default_rng(0)
+    with psycopg.connect(langchain, autocommit=True) as connection:
+        for key in "abc":
+            values = "[" + ",".join(map(str, rng.normal(size=512))) + "]"
+            connection.execute("UPDATE langchain_pg_embedding SET embedding = %s WHERE id = %s", (values, key))
+        connection.execute("SELECT pg_stat_force_next_flush()")
+    found = animals.search(QUESTION, "vector@theirs", 3)
+    assert any("has changed" in note for note in found.degraded), found.degraded
+    with pytest.raises(InvalidInput, match="do not come from the model 'hash'"):
+        animals.indexes.sync("theirs")
+
+
+def test_a_name_that_needs_quotes_is_found(animals: Workbench, theirs: str) -> None:
+    name = '"My Schema"."Odd ""Table"""'
+    run(theirs, 'CREATE SCHEMA "My Schema"', f"CREATE TABLE {name} (id int PRIMARY KEY, text text, embedding vector)")
+    run(theirs, f"INSERT INTO {name} VALUES (1, '{OWLS}', '{vector(OWLS)}')")
+    assert animals.indexes.attach("quoted", theirs, name, model="hash").passages_count == 1
+
+
 def test_rows_become_parts_of_documents_that_come_later(
     wb: Workbench, langchain: str, folder: Callable[..., Path]
 ) -> None:

@@ -213,7 +213,8 @@ def read_parameters(strategy: str | None, texts: Sequence[str]) -> dict[str, Par
     Raises:
         InvalidInput: The strategy or a parameter is unknown; the message lists valid ones.
     """
-    values = parse_assignments(texts, "--set")
+    prefix = f"{strategy_name(strategy)}." if strategy else ""  # as for several strategies
+    values = {name.removeprefix(prefix): value for name, value in parse_assignments(texts, "--set").items()}
     if strategy is None:  # a promoted strategy checks them after the database is opened
         return dict(values)
     checked = check_parameters(strategy_name(strategy), values)

@@ -388,7 +388,9 @@ def _call(name: str, component: object, nodes: Sequence[BaseNode]) -> list[BaseN
     with ThreadPoolExecutor(1, thread_name_prefix="component") as pool:
         try:
             made = list(pool.submit(copy_context().run, run, list(nodes)).result())
-        except Exception as error:  # any exception; it is reported as the document's error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # even SystemExit; it is reported as the document's error
             raise UnreadableDocument(f"The component {name!r} failed ({describe_fault(error)}).") from error
     if not all(isinstance(node, BaseNode) for node in made):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnreadableDocument(f"The component {name!r} did not return nodes.")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-MAX_RETRY_DELAY_S = 30.0  # whatever Retry-After requests
+MAX_RETRY_DELAY_S = 120.0  # if Retry-After requests more, the request fails
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 MAX_MESSAGE_CHARS = 200  # of a provider's own message that ours quotes
 OWN_KEY = "WORKBENCH_MODEL_API_KEY"  # for endpoints of no listed provider
@@ -123,7 +123,13 @@ class JsonClient:
                 failure, is_transient = f"is unreachable ({error}); start it or correct its URL", True
             if not is_transient or attempt == retries:
                 raise ModelError(f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}.")
-            time.sleep(_retry_delay(response, attempt))
+            delay = _retry_delay(response, attempt)
+            if delay > MAX_RETRY_DELAY_S:
+                raise ModelError(
+                    f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}; it asks to wait "
+                    f"{delay:,.0f} s."
+                )
+            time.sleep(delay)
         raise AssertionError("unreachable")
 
     def _describe_status(self, response: httpx.Response) -> str:
@@ -151,7 +157,7 @@ def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
         wanted = math.nan
     if math.isnan(wanted):
         wanted = 0.5 * 2**attempt * random.uniform(1, 1.25)
-    return min(max(wanted, 0.0), MAX_RETRY_DELAY_S)
+    return max(wanted, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +233,8 @@ def _is_among(address: str, known: Sequence[str]) -> bool:
 
 def _read_data(answer: JsonValue) -> list[JsonValue]:
     """Return the vectors from an OpenAI-style response, in the order of their ``index``."""
-    rows = sorted(map(as_object, as_items(as_object(answer)["data"])), key=lambda row: as_integer(row["index"]))
-    return [row["embedding"] for row in rows]
+    rows = {as_integer(row["index"]): row for row in map(as_object, as_items(as_object(answer)["data"]))}
+    return [rows[place]["embedding"] for place in sorted(rows)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,7 +385,17 @@ class EndpointEncoder(PlainEncoder):
         except (KeyError, TypeError, ValueError):
             rows = np.zeros((0, 0), dtype=np.float32)
         if rows.shape[0] != len(texts) or not rows.size or not np.isfinite(rows).all():
-            raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
+            raise ModelError(
+                f"The embedding model '{self.name}' did not return one vector of numbers for each text, each with an "
+                "index of its own."
+            )
+        if rows.shape[1] != self.__dict__.setdefault("_vector_length", rows.shape[1]):
+            raise ModelError(
+                f"The embedding model '{self.name}' returned {rows.shape[1]:,} dimensions, and "
+                f"{self._vector_length:,} before."
+            )
+        if not rows.any():
+            raise ModelError(f"The embedding model '{self.name}' returned vectors of zeros only.")
         return normalise_rows(rows)
 
 

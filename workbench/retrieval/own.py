@@ -22,12 +22,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from workbench.errors import ConfigurationError, InvalidInput
+from workbench.errors import ConfigurationError, InvalidInput, describe_fault
 from workbench.types import JsonObject, ParameterValue, Passage, Value
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
         raise InvalidInput(f"Invalid retriever {retriever.__name__}: it is a class; pass an instance of it.")
     given = cast("Any", retriever)
     if callable(getattr(given, "retrieve", None)) or callable(getattr(given, "query", None)):
-        return "LlamaIndex retriever", lambda question, limit, parameters: _ask_llama_index(given, question)
+        return "LlamaIndex retriever", lambda question, limit, parameters: _ask_object(given, question)
     if callable(getattr(given, "invoke", None)):
         return "LangChain retriever", lambda question, limit, parameters: given.invoke(question)
     if callable(given):
@@ -184,25 +184,32 @@ def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
     raise InvalidInput(f"Invalid retriever, {describe_type(retriever)}: pass {ACCEPTED_RETRIEVERS}.")
 
 
-def _ask_llama_index(given: object, question: str) -> object:
-    from llama_index.core.schema import QueryBundle
-
+def _ask_object(given: object, question: str) -> object:
+    """Ask an object with ``retrieve`` or ``query``; LlamaIndex's get the question as its ``QueryBundle``."""
     retriever = cast("Any", given)
     if hasattr(retriever, "retrieve"):
+        asked: object = question
+        if any(one.__module__.startswith("llama_index.") for one in type(given).__mro__):
+            from llama_index.core.schema import QueryBundle
+
+            asked = QueryBundle(question)
         try:
-            return retriever.retrieve(QueryBundle(question))
+            return retriever.retrieve(asked)
         except NotImplementedError:  # a query engine that only answers
             pass
-    return retriever.query(question).source_nodes
+    return retriever.query(question)
 
 
-_LIMIT_NAMES = ("limit", "k", "top_k", "n", "n_results", "num_results", "match_count", "size")
+_LIMIT_NAMES = (
+    "limit", "k", "top_k", "top_n", "n", "n_results", "num_results", "max_results", "match_count", "count", "size",
+)  # fmt: skip
 
 
 def _make_function_ask(function: Callable[..., object]) -> Ask:
-    """Return what calls a function with a question and a limit (its parameter of such a name, else the second one).
+    """Return what calls a function with a question and a limit.
 
-    A function without parameters makes the retriever when the first question is asked.
+    The limit is its parameter of such a name, else the second one unless that has a default. A function without
+    parameters makes the retriever when the first question is asked.
     """
     try:
         declared = inspect.signature(function).parameters.values()
@@ -213,10 +220,14 @@ def _make_function_ask(function: Callable[..., object]) -> Ask:
     names = [one.name for one in declared if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     limit_name = next((name for name in _LIMIT_NAMES if name in names), "")
     positional = [one for one in declared if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    takes_two = len(positional) > 1 or any(one.kind is one.VAR_POSITIONAL for one in declared)
+    takes_two = len(positional) > 1 and positional[1].default is inspect.Parameter.empty
+    takes_two = takes_two or any(one.kind is one.VAR_POSITIONAL for one in declared)
+    is_reversed = len(positional) > 1 and positional[0].name == limit_name
 
     def ask(question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> object:
         named = {limit_name: limit, **parameters} if limit_name else parameters
+        if is_reversed:
+            return function(**{positional[1].name: question, **named})
         if not positional and not takes_two:
             return function(**{names[0]: question, **named})
         return function(question, *([limit] if takes_two and not limit_name else []), **named)
@@ -313,12 +324,12 @@ class OwnRetrieval:
         late = f"it did not answer within {self.seconds:g} s"
         if not self._free.acquire(timeout=self.seconds):
             raise RetrieverFault(f"{late}, because {MAX_CALLS} earlier questions are still waiting")
-        outcome: list[OwnAnswer | Exception] = []
+        outcome: list[OwnAnswer | BaseException] = []
 
         def work() -> None:
             try:
                 outcome.append(self._ask(question, limit, parameters))
-            except Exception as error:  # noqa: BLE001 - of any kind: it becomes the retriever's fault
+            except BaseException as error:  # noqa: BLE001 - even SystemExit: it becomes the retriever's fault
                 outcome.append(error)
             finally:
                 self._free.release()
@@ -330,7 +341,7 @@ class OwnRetrieval:
             raise RetrieverFault(late)
         if isinstance(outcome[0], OwnAnswer):
             return outcome[0]
-        raise RetrieverFault(_describe_error(outcome[0])) from outcome[0]
+        raise RetrieverFault(f"it failed with {describe_fault(outcome[0])}") from outcome[0]
 
     def _ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> OwnAnswer:
         found = self.ask_raw(question, limit, parameters)
@@ -338,24 +349,35 @@ class OwnRetrieval:
             found = asyncio.run(_await_hits(cast("Awaitable[object]", found)))
         if isinstance(found, AsyncIterable):
             found = asyncio.run(_collect_hits(cast("AsyncIterable[object]", found)))
+        faults = list[str]()
         items = _list_items(found)
         if self.postprocessors:
-            items = self._postprocess(question, items)
-        hits, faults = list[OwnHit](), list[str]()
-        for item in items:
-            try:
-                hits.append(read_hit(item))
-            except (TypeError, AttributeError) as error:
-                faults.append(str(error))
+            items = self._postprocess(question, _read_all(_make_node, items, faults))
+        hits = _read_all(read_hit, items, faults)
         return OwnAnswer(tuple(hits), len(faults), faults[0] if faults else "")
 
-    def _postprocess(self, question: str, items: Sequence[object]) -> Sequence[object]:
+    def _postprocess(self, question: str, nodes: list[NodeWithScore]) -> Sequence[object]:
         from llama_index.core.schema import QueryBundle
 
-        nodes = [_make_node(item) for item in items]
         for stage in self.postprocessors:
             nodes = cast("Any", stage).postprocess_nodes(nodes, query_bundle=QueryBundle(question))
         return nodes
+
+
+Read = TypeVar("Read")
+
+
+def _read_all(read: Callable[[object], Read], items: Iterable[object], faults: list[str]) -> list[Read]:
+    """Return the items that can be read; the reasons for the others are added to ``faults``."""
+    done: list[Read] = []
+    for item in items:
+        try:
+            done.append(read(item))
+        except TypeError as error:
+            faults.append(str(error))
+        except Exception as error:  # noqa: BLE001 - of any kind: an attribute may be the user's code
+            faults.append(describe_fault(error))
+    return done
 
 
 async def _await_hits(found: Awaitable[object]) -> object:
@@ -381,7 +403,7 @@ def _list_items(found: object) -> Sequence[object]:
             raise TypeError(f"it returned a dict without a list named {', '.join(_LISTS)}")
     if found is None or isinstance(found, str | bytes) or not isinstance(found, Iterable):
         raise TypeError(f"it returned {describe_type(found)}, not a list of hits")
-    return list(islice(cast("Iterable[object]", found), MAX_HITS_READ))
+    return list(islice(cast("Iterable[object]", found), MAX_HITS_READ + 1))  # one more shows that there are more
 
 
 def _make_node(item: object) -> NodeWithScore:
@@ -396,12 +418,6 @@ def _make_node(item: object) -> NodeWithScore:
     node = TextNode(id_=hit.ids[0] if hit.ids else str(uuid.uuid4()), text=hit.text, metadata=metadata)
     node.excluded_llm_metadata_keys = node.excluded_embed_metadata_keys = list(metadata)
     return NodeWithScore(node=node, score=hit.score)
-
-
-def _describe_error(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    message = f": {lines[0][:200]}" if lines else ""
-    return f"it failed with {type(error).__name__}{message}"
 
 
 # Our strategies as retrievers of other frameworks, which are imported when one is made

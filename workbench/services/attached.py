@@ -387,6 +387,8 @@ class TableSync:
             Cancelled: ``should_stop`` returned True; what was read is kept.
         """
         corpus, index = self._corpus, self._index
+        model = corpus.index_encoder(index)
+        model_notes = check_model(self._table.map.table, model, index.dimensions, self._table.sample())
         self._hashes, state = self._table.list_hashes()
         query = statement("attached_rows", index.name)
         rows = corpus.database.rows(query, {"index": index.name})
@@ -406,7 +408,7 @@ class TableSync:
                 self._write(batch, places)
                 done += len(batch)
             done += len(found) - len(changed)
-        self._finish(state)
+        self._finish(state, model_notes)
         return corpus.indexes.with_counts(index.name)
 
     def _is_same(self, key: str) -> bool:
@@ -506,7 +508,7 @@ class TableSync:
             row_hash=value,
         )
 
-    def _finish(self, state: str) -> None:
+    def _finish(self, state: str, notes: Sequence[str]) -> None:
         """Record the state of the table, and the documents that the index has now."""
         corpus, index = self._corpus, self._index
         values = {"index": index.name}
@@ -517,6 +519,7 @@ class TableSync:
         matched = sum(row["source_id"] != self._source for row in rows)
         known = dict(index.attachment or {})
         known |= {
+            "notes": [*dict.fromkeys([*cast("list[str]", known.get("notes", [])), *notes])],
             "state": state,
             "content": hash_rows(self._hashes),
             "rows": len(rows),

@@ -355,6 +355,8 @@ class IndexService:
 
         if not (index.transformations or is_component(index.chunker)):
             return []
+        if not self._corpus.indexes.with_counts(index.name).passages_count:
+            return ["No passage was made: the parser or a transformation returned none, or failed on every document."]
         no_span, cut_off = self._corpus.indexes.count_flagged(index.name)
         return list(list_notes(no_span, cut_off, self._corpus.index_encoder(index).max_tokens))
 

@@ -53,8 +53,8 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
         if not callable(getattr(stage, "postprocess_nodes", None)):
             raise InvalidInput(f"Invalid postprocessor {describe_type(stage)}; pass LlamaIndex node postprocessors.")
     limit_s = seconds if definition.seconds is None else definition.seconds
-    if not 0 < limit_s <= MAX_SECONDS:
-        raise InvalidInput(f"Invalid time limit of {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
+    if not isinstance(limit_s, int | float) or not 0 < limit_s <= MAX_SECONDS:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"Invalid time limit of {limit_s!r} s; use a number above 0, up to {MAX_SECONDS:g}.")
     kind, ask = make_ask(definition.retriever, headers)
     stages, version = tuple(definition.postprocessors), definition.version or uuid.uuid4().hex
     retrieval = OwnRetrieval(definition.retriever, kind, ask, stages, limit_s, version)

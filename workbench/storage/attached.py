@@ -97,7 +97,7 @@ class TableMap(Value):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row as it is read: its id as text, its text, its metadata, and a hash of these."""
+    """A row as it is read: its id as text, its text and its metadata."""
 
     key: str
     text: str
@@ -228,8 +228,11 @@ class AttachedTable:
         return [TableRow(row["key"], row["text"], row["metadata"], parse_vector(row["vector"])) for row in rows]
 
     def list_hashes(self) -> tuple[dict[str, bytes], str]:
-        """Return the hash of each row's text and metadata by its id, and the state of the table before."""
-        query = self.select("{id}::text AS key, decode(md5({text} || {metadata}::text), 'hex') AS hash", "AND {usable}")
+        """Return the hash of each row's text, metadata and vector by its id, and the state of the table before."""
+        query = self.select(
+            "{id}::text AS key, decode(md5({text} || {metadata}::text || {vector}::text), 'hex') AS hash",
+            "AND {usable}",
+        )
         hashes: dict[str, bytes] = {}
         with self.open(SCAN_TIMEOUT_S) as connection:
             state = self._read_state(connection)
@@ -407,7 +410,8 @@ def _check_request(request: TableRequest) -> None:
 
 
 def _find_table(connection: Connection, database: Database, name: str) -> tuple[int, str]:
-    parts = [part.strip('"') for part in re.findall(r'"[^"]+"|[^."]+', name.strip())]
+    found = re.findall(r'"((?:[^"]|"")+)"|([^."]+)', name.strip())
+    parts = [quoted.replace('""', '"') or plain for quoted, plain in found]
     schema, table = (parts[0], parts[1]) if len(parts) > 1 else (None, parts[0])
     rows = connection.execute(statement("attached_tables"), {"table": table, "schema": schema}).fetchall()
     if not rows:

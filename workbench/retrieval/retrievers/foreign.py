@@ -21,7 +21,7 @@ from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
-from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX, OwnAnswer, OwnHit, RetrieverFault
+from workbench.retrieval.own import MAX_HITS_READ, OWN_NOTE, UNMATCHED_PREFIX, OwnAnswer, OwnHit, RetrieverFault
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.passages import (
@@ -65,10 +65,8 @@ class ForeignRetriever(Retriever):
             return []
         with trace.stage(TimedStep.FETCH), request.store.reading() as connection:
             matching = _Matching(query, connection)
-            found = [matching.match(hit) for hit in answer.hits]
-            shown = _drop_repeated(found, matching.counts)
+            shown = matching.match_first(answer.hits, request.limit)
             scores = self._score(shown)
-            shown = shown[: request.limit]
             self._note_counts(answer, asked, matching.counts)
             nodes = _make_nodes(query, connection, shown, scores)
             return CopyFolder().add(nodes) if request.folds_when_found else nodes
@@ -82,12 +80,13 @@ class ForeignRetriever(Retriever):
     def _note_counts(self, answer: OwnAnswer, asked: int, counts: Counter[str]) -> None:
         note = self._request.trace.note
         returned = len(answer.hits) + answer.unreadable
+        number = f"over {MAX_HITS_READ:,} hits" if returned > MAX_HITS_READ else _count(returned)
         if answer.unreadable:
             note(f"{OWN_NOTE}{_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
         if not self._request.scope.is_whole_corpus:
             note(f"{OWN_NOTE}only its hits from documents in the scope are shown")
         elif returned > asked:
-            note(f"{OWN_NOTE}it returned {_count(returned)} instead of the {asked} requested")
+            note(f"{OWN_NOTE}it returned {number} instead of the {asked} requested")
         elif returned < self._request.limit:
             note(f"{OWN_NOTE}it returned {_count(returned)}, fewer than the {self._request.limit} requested")
         for name, reason in _REASONS.items():
@@ -147,6 +146,17 @@ class _Matching:
         self._index = query.request.index.name
         self._passages: dict[str, list[StoredPassage]] = {}
         self.counts = Counter[str]()
+
+    def match_first(self, hits: Sequence[OwnHit], limit: int) -> list[_Match]:
+        """Return the matches of the first hits until there are ``limit``, without repeated passages."""
+        shown: dict[str, _Match] = {}
+        for hit in hits[: max(MAX_RANKED_PASSAGES, limit)]:
+            match = self.match(hit)
+            if match.passage is not None and shown.setdefault(match.passage.node_id, match) is not match:
+                self.counts[REPEATED] += 1
+            if len(shown) == limit:
+                break
+        return list(shown.values())
 
     def match(self, hit: OwnHit) -> _Match:
         by_id = fetch_internal_ids(self._connection, self._index, hit.ids)
@@ -276,14 +286,6 @@ def make_unmatched(hit: OwnHit, number: int) -> StoredPassage:
         url=hit.url or None,
         document_type="text",
     )
-
-
-def _drop_repeated(found: Sequence[_Match], counts: Counter[str]) -> list[_Match]:
-    shown: dict[str, _Match] = {}
-    for match in found:
-        if match.passage is not None and shown.setdefault(match.passage.node_id, match) is not match:
-            counts[REPEATED] += 1
-    return list(shown.values())
 
 
 def _make_nodes(

@@ -70,12 +70,20 @@ def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none"
 
 
 def enqueue_on_sample(
-    wb: Workbench, title: str, cells: Sequence[Cell], *, metrics: Sequence[str], limit: int | None, ragas: str
+    wb: Workbench,
+    title: str,
+    cells: Sequence[Cell],
+    *,
+    metrics: Sequence[str],
+    limit: int | None,
+    ragas: str,
+    answers: bool = False,
+    repeats: int = 1,
 ) -> Job:
     """Import the sample in the background, then run an experiment on its questions.
 
     The job's result names the ``experiment``, which runs as a separate job, as with ``enqueue_experiment``. ``limit``
-    is the maximum number of questions.
+    is the maximum number of questions; ``answers`` and ``repeats`` are those of the experiment.
 
     Raises:
         NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
@@ -84,7 +92,8 @@ def enqueue_on_sample(
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
-    return enqueue_import(wb, SAMPLE_NAME, experiment=plan | {"metrics": list(check_metrics(metrics))})
+    plan |= {"metrics": list(check_metrics(metrics)), "answers": answers, "repeats": repeats}
+    return enqueue_import(wb, SAMPLE_NAME, experiment=plan)
 
 
 def _check_judging(wb: Workbench, ragas: str) -> None:
@@ -161,6 +170,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
         experiment = Experiments(wb).create(
             as_text(plan["title"]), as_text(outcome.result["test_set"]), parse_cells(plan["cells"]),
             metrics=as_texts(plan["metrics"]), limit_queries=limit, experiment_id=experiment_id,
+            answers=plan["answers"] is True, repeats=as_integer(plan["repeats"]),
         )  # fmt: skip
     if find_job(wb, experiment.id) is None:
         enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))

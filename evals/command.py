@@ -176,7 +176,7 @@ def evaluate(
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
             say(sentence)
-    _measure_answers(wb, result, arguments, payload, say, on_progress, should_stop)
+    _measure_answers(result, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
@@ -184,7 +184,6 @@ def evaluate(
 
 
 def _measure_answers(
-    wb: Workbench,
     result: Evaluation,
     arguments: argparse.Namespace,
     payload: RunJson,
@@ -193,7 +192,6 @@ def _measure_answers(
     should_stop: ShouldStop | None,
 ) -> None:
     """Add the requested measures of answers to the JSON, and report them."""
-    from evals.evaluation import measure_refusals
     from evals.experiments import report
 
     if arguments.answers:
@@ -202,11 +200,7 @@ def _measure_answers(
         for text in (report.render_text(report.make_answer_table(scores)), *(lift.describe() for lift in lifts)):
             say(text)
     if arguments.refusals:
-        run = result.run.without_files
-        payload["refusals"] = {
-            name: measure_refusals(wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop)
-            for name in run.strategies
-        }
+        payload["refusals"] = result.refusals(on_progress=on_progress, should_stop=should_stop)
         for name, refusals in payload["refusals"].items():
             for sentence in refusals.describe():
                 say(f"{name}: {sentence}")

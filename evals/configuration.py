@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from evals.experiments import report
 from evals.experiments.catalogue import Cell, Experiment, Experiments
 from evals.experiments.leaderboard import describe_weaknesses
-from evals.experiments.runs import EvalRun, StrategyRun, hash_json, list_variants
+from evals.experiments.runs import EvalRun, StrategyRun, check_repeats, hash_json, list_variants
 from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
 from evals.measures.significance import (
@@ -32,7 +32,7 @@ from evals.measures.significance import (
 )
 from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
-from evals.test_sets.folders import has_no_path, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, ConfigurationError, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text
@@ -105,6 +105,8 @@ class ExperimentDefinition:
     baseline: Path | None
     bars: tuple[Bar, ...]
     hypothesis: str = ""  # what is expected, in words
+    answers: bool = False  # whether the runs also answer the questions
+    repeats: int = 1  # how often strategies that call an LLM run
 
     @property
     def bars_hash(self) -> str:
@@ -307,7 +309,7 @@ def _read_test_set(title: str, table: _Table, file: Path) -> TestSetDefinition:
 
 def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configuration) -> ExperimentDefinition:
     test_set = table.read("test_set", str, "")
-    if test_set not in [one.title for one in base.test_sets]:
+    if test_set not in (SAMPLE_NAME, *(one.title for one in base.test_sets)):
         with table.blame("test_set"):
             TestSetStore(wb).info(test_set)
     index = table.read("index", str, "") or None
@@ -331,9 +333,14 @@ def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configurati
     saved = table.read("baseline", str, "")
     baseline = base.path.parent / saved if saved else None
     hypothesis = table.read("hypothesis", str, "")
+    answers, repeats = table.read("answers", bool, False), table.read("repeats", int, 1)
+    with table.blame("repeats"):
+        check_repeats(repeats)
     bars = tuple(bar for one in table.read_list("bars") for bar in _read_bars(one, runs, metrics, baseline))
     table.end()
-    return ExperimentDefinition(title, test_set, runs, metrics, limit or None, baseline, bars, hypothesis)
+    return ExperimentDefinition(
+        title, test_set, runs, metrics, limit or None, baseline, bars, hypothesis, answers, repeats
+    )
 
 
 def _make_cell(
@@ -758,15 +765,15 @@ def check(
             metrics=definition.metrics,
             limit_queries=definition.limit,
             bars_hash=definition.bars_hash,
+            answers=definition.answers,
+            repeats=definition.repeats,
         )
         notes += _describe_changed_bars(definition, experiments.list(definition.test_set))
         experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
-        results = {result.position: result for result in experiments.results(experiment.id)}
-        names = list(definition.runs)
-        runs = {names[at]: result.run for at, result in results.items() if result.run is not None}
-        errors = {
-            name: (results[at].error if at in results else None) or "it did not run" for at, name in enumerate(names)
-        }
+        results = {result.cell.label: result for result in experiments.results(experiment.id)}
+        named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
+        runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
+        errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
         verdicts += _judge(wb, definition, experiment, runs, errors, save)
         test_set = experiments.test_set(experiment)
         notes += [f"{definition.title}: {note}" for note in describe_weaknesses(test_set, runs, definition.metrics[0])]

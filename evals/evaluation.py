@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from evals.experiments import report
-from evals.experiments.answers import AnswerScores, Refusals, measure_answers, measure_refusals
+from evals.experiments.answers import (
+    AnswerScores,
+    Refusals,
+    compare_answers,
+    measure_answers,
+    measure_lifts,
+    measure_refusals,
+    read_answers,
+)
 from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import (
     check_comparable,
@@ -25,7 +33,9 @@ from evals.experiments.leaderboard import (
     find_changes,
     make_leaderboard,
 )
+from evals.experiments.report import format_spread
 from evals.experiments.runs import (
+    MAX_REPEATS,
     EvalRun,
     Prices,
     Ranking,
@@ -42,6 +52,7 @@ from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
     DEFAULT_METRICS,
+    OFFERED_METRICS,
     PAGE_METRIC,
     check_metrics,
     max_ranking_depth,
@@ -64,7 +75,6 @@ from evals.measures.significance import (
     describe_power,
     explain_difference,
     find_winner_name,
-    measure_lift,
     measure_power,
 )
 from evals.test_set import Judgment, TestSet
@@ -95,7 +105,7 @@ from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, Workbe
 from workbench.formatting import count_text, progress_bar
 from workbench.retrieval.strategies import check_parameters, split_strategy
 from workbench.runtime import check_extra
-from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
+from workbench.types import OnProgress, ParameterValue, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -111,16 +121,21 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "check_difference",
     "Evaluation",
     "Experiments",
+    "DEFAULT_METRICS",
+    "MAX_REPEATS",
+    "OFFERED_METRICS",
     "InterleavingResult",
     "TestSets",
     "TrainingResult",
     "bootstrap_interval",
     "compare_all_pairs",
+    "compare_answers",
     "compare_pairs",
     "compare_with_best",
     "describe_power",
     "explain_difference",
     "find_changes",
+    "format_spread",
     "locate_quote",
     "list_variants",
     "make_cells",
@@ -130,6 +145,8 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure_rankings",
     "measure_spans",
     "metric_title",
+    "read_answers",
+    "report",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"
@@ -247,20 +264,46 @@ class Evaluation:
             comparison with each of the others.
         """
         assert self.wb is not None
-        names = [name for name in self.strategies if name in self.run.without_files.strategies]
+        names = self._list_asked()
         with progress_bar("Answers", on_progress) as show:
             scores = {
                 name: measure_answers(
-                    self.wb, self.run.test_set, self.run.corpus, name, repeats=repeats, on_progress=show,
+                    self.wb, self.run.test_set, *self._read_search(name), repeats=repeats, on_progress=show,
                     should_stop=should_stop,
                 )
                 for name in names
             }  # fmt: skip
         found = {name: run.values[self.metric] for name, run in self.strategies.items()}
-        measure = scores[names[0]].lead if names else ""
-        answered = {name: one.values[measure] for name, one in scores.items()}
-        pairs = [(names[0], name) for name in names[1:]]
-        return scores, [measure_lift(a, b, (self.metric, found), (measure, answered)) for a, b in pairs]
+        return scores, measure_lifts(names, self.metric, found, scores)
+
+    def refusals(
+        self, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None
+    ) -> dict[str, Refusals]:
+        """Return how well each strategy's answers refuse questions without an answer.
+
+        Raises:
+            InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
+        """
+        assert self.wb is not None
+        with progress_bar("Refusals", on_progress) as show:
+            return {
+                name: measure_refusals(
+                    self.wb, self.run.test_set, *self._read_search(name), on_progress=show, should_stop=should_stop
+                )
+                for name in self._list_asked()
+            }
+
+    def _list_asked(self) -> list[str]:
+        """Return the names of the strategies, without run files, best first."""
+        asked = self.run.without_files.strategies
+        return [name for name in self.strategies if name in asked]
+
+    def _read_search(self, name: str) -> tuple[IndexedCorpus, str, Mapping[str, ParameterValue]]:
+        """Return the corpus, strategy and parameters that a run searched with."""
+        assert self.wb is not None
+        strategy, index = split_strategy(name, None)
+        corpus = index_corpus(self.wb, self.run.test_set, index) if index else self.run.corpus
+        return corpus, strategy, self.strategies[name].parameters
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row per run, best first: its means, the 95% interval of the first, times, and the test."""

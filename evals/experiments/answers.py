@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean
+from typing import Any, cast
 
-from evals.experiments.runs import average_values, measure_spread
+from evals.experiments.runs import CellResult, average_values, measure_spread
 from evals.gateway import IndexedCorpus
+from evals.measures.significance import Lift, measure_lift
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.types import VECTOR, OnProgress, Passage, Progress, ShouldStop, Value
+from workbench.types import VECTOR, OnProgress, ParameterValue, Passage, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
@@ -43,6 +45,12 @@ class AnswerScores(Value):
     spread: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def means(self) -> dict[str, float | None]:
+        """The mean of each measure, by its name."""
+        precision, recall = self.citation_precision, self.citation_recall
+        return {HOLDING: self.holding, CITATION_PRECISION: precision, CITATION_RECALL: recall}
+
+    @property
     def lead(self) -> str:
         """The measure by which answers are compared: ``HOLDING`` if there are reference answers."""
         return HOLDING if HOLDING in self.values else CITATION_RECALL
@@ -53,6 +61,7 @@ def measure_answers(
     test_set: TestSet,
     corpus: IndexedCorpus,
     strategy: str | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     *,
     repeats: int = 1,
     on_progress: OnProgress | None = None,
@@ -61,7 +70,14 @@ def measure_answers(
     """Answer every answerable question, by extracts if no LLM is configured.
 
     Args:
+        wb: The workbench.
+        test_set: Questions with judgments, and reference answers if there are any.
+        corpus: The searched documents and index.
+        strategy: Name of the strategy that finds the passages; the promoted one if None.
+        parameters: Parameters of the strategy, by name.
         repeats: Number of times that a configured LLM answers; extracts are always the same.
+        on_progress: Called before each question.
+        should_stop: Polled before each question.
 
     Raises:
         InvalidInput: No question has a relevant document. Cancelled: ``should_stop`` returned True.
@@ -70,7 +86,7 @@ def measure_answers(
     if not questions:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
     rounds = [
-        _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop)
+        _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop, parameters)
         for _ in range(repeats if wb.corpus.llm is not None else 1)
     ]
     measured = [_measure_round(test_set, corpus, questions, answers) for answers in rounds]
@@ -92,6 +108,63 @@ def measure_answers(
     )
 
 
+def read_answers(results: Sequence[CellResult]) -> dict[str, AnswerScores]:
+    """Return the answers of an experiment's runs, by label, in the order of the runs."""
+    stored = {one.cell.label: one.extra["answers"] for one in results if "answers" in one.extra}
+    return {label: AnswerScores(**cast("dict[str, Any]", scores)) for label, scores in stored.items()}
+
+
+def add_answer_values(results: Sequence[CellResult]) -> list[CellResult]:
+    """Return the results with the measures of their answers as metrics, if every finished run has answers.
+
+    Citation precision is left out: an answer without a citation has none, so runs could not be paired by question.
+    """
+    answers = read_answers(results)
+    if not all(one.cell.label in answers for one in results if one.run is not None):
+        return list(results)
+    return [_with_answers(one, answers[one.cell.label]) if one.run is not None else one for one in results]
+
+
+def _with_answers(result: CellResult, answers: AnswerScores) -> CellResult:
+    assert result.run is not None
+    added = {name: answers.values[name] for name in (HOLDING, CITATION_RECALL) if name in answers.values}
+    run = replace(result.run, values={**result.run.values, **added}, spread={**result.run.spread, **answers.spread})
+    return replace(result, run=run)
+
+
+def compare_answers(results: Sequence[CellResult], metric: str) -> list[Lift]:
+    """Return whether better retrieval by the best run reached the answers: one comparison with each other run.
+
+    ``metric`` is a metric of retrieval. Runs without answers are left out.
+    """
+    answers = read_answers(results)
+    runs = {one.cell.label: one.run for one in results if one.run is not None and one.cell.label in answers}
+    ordered = sorted(runs, key=lambda label: -runs[label].means[metric])
+    found = {label: run.values[metric] for label, run in runs.items()}
+    return measure_lifts(ordered, metric, found, answers)
+
+
+def measure_lifts(
+    ordered: Sequence[str],
+    metric: str,
+    found: Mapping[str, Mapping[str, float]],
+    answers: Mapping[str, AnswerScores],
+) -> list[Lift]:
+    """Return the lift of the first run over each other one.
+
+    Args:
+        ordered: Names of runs, best first.
+        metric: A metric of retrieval.
+        found: Its values by run and question id.
+        answers: The answers by run.
+    """
+    if not ordered:
+        return []
+    measure = answers[ordered[0]].lead
+    answered = {name: one.values[measure] for name, one in answers.items()}
+    return [measure_lift(ordered[0], name, (metric, found), (measure, answered)) for name in ordered[1:]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Reply:
     refused: bool
@@ -108,6 +181,7 @@ def _answer_all(
     message: str,
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
+    parameters: Mapping[str, ParameterValue] | None = None,
 ) -> list[_Reply]:
     """Return the answers to questions, in their order. Raises Cancelled."""
     answers: list[_Reply] = []
@@ -116,7 +190,7 @@ def _answer_all(
             raise Cancelled("Stopped; no answers were kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), message))
-        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, history=question.turns)
+        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, parameters or {}, history=question.turns)
         answer = wb.answers.ask(question.text, ask).answer()
         cited = [answer.passages[citation.number - 1] for citation in answer.citations]
         answers.append(_Reply(answer.refused, answer.text, answer.passages, cited))
@@ -230,11 +304,14 @@ def measure_refusals(
     test_set: TestSet,
     corpus: IndexedCorpus,
     strategy: str | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     *,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Refusals:
     """Answer the answerable questions and those without an answer, and count the refusals.
+
+    ``parameters`` are those of the strategy, by name.
 
     Raises:
         InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
@@ -245,7 +322,7 @@ def measure_refusals(
             "queries.jsonl, or answerable = no in a CSV."
         )
     asked = [*test_set.unanswerable, *test_set.answerable]
-    answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop)
+    answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop, parameters)
     similarities: list[float | None] = []
     for answer in answers:
         cosines = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]

@@ -11,6 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from evals.experiments.answers import (
+    AnswerScores,
+    Lift,
+    add_answer_values,
+    compare_answers,
+    measure_answers,
+    read_answers,
+)
 from evals.experiments.leaderboard import LeaderboardLine, Winner, find_winner, load_winner, make_leaderboard
 from evals.experiments.runs import (
     Cell,
@@ -25,10 +33,12 @@ from evals.experiments.runs import (
     list_asked_cells,
     make_cells,
     make_run_row,
+    merge_repetitions,
     parse_answer,
     parse_experiment,
     plan_cells,
     read_run_file,
+    repeat_cells,
     score_answers,
 )
 from evals.gateway import ExperimentTables, Row, RunTables, clean_tags, hash_documents, index_corpus
@@ -66,28 +76,32 @@ class Experiments:
         limit_queries: int | None = None,
         experiment_id: str | None = None,
         bars_hash: str = "",
+        answers: bool = False,
+        repeats: int = 1,
     ) -> Experiment:
         """Create an experiment on the current version of a stored test set; ``run`` executes it.
 
         Args:
             title: Its title; that of the test set if empty.
-            test_set: Title or id of a stored test set.
+            test_set: Title or id of a stored test set; ``sample`` is stored if it is not.
             cells: What to run: strategies (NAME or NAME@INDEX), or cells.
             parameters: For the strategies, sets of parameters by strategy; each is a run.
             metrics: Metrics to measure.
             limit_queries: Use only the first questions.
             experiment_id: Its id; a new one if None.
             bars_hash: Hash of the bars that it is made for.
+            answers: Whether each run also answers the questions, by extracts if no LLM is configured.
+            repeats: How often strategies that call an LLM run, and a configured LLM answers (1..20).
 
         Raises:
             NotFound: No such test set or index. InvalidInput: An unknown metric, or no answerable question.
             ScopeError: A part of the test set's scope has been deleted.
         """
-        info = self.test_sets.info(test_set)
+        info = self.test_sets.find_or_add(test_set)
         chosen = self.test_sets.load(info.id).first(limit_queries)
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
-        planned = plan_cells(cells, parameters)
+        planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats)
         for index in {cell.index for cell in planned}:
             self._wb.corpus.index(index)
         plan: JsonObject = {
@@ -95,6 +109,8 @@ class Experiments:
             "metrics": list(check_metrics(metrics)),
             "limit_queries": limit_queries,
             "bars_hash": bars_hash,
+            "answers": answers,
+            "repeats": repeats,
         }
         values: JsonObject = {
             "id": experiment_id,
@@ -204,7 +220,7 @@ class Experiments:
     ) -> Experiment:
         """Run the unfinished cells. If a cell fails, its error is stored and the others continue.
 
-        ``ask_all`` replaces the sequential run of all shares, and handles progress and stops itself.
+        ``ask_all`` replaces the sequential run of all shares; it reports their progress and stops itself.
 
         Raises:
             Conflict: The user's documents changed since the experiment started.
@@ -218,6 +234,8 @@ class Experiments:
                 outcomes = ask_all(experiment, test_set)
             else:
                 outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
+            if experiment.answers:
+                self._answer(experiment, test_set, on_progress, should_stop)
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to resume.")
             raise
@@ -232,7 +250,27 @@ class Experiments:
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         prices = Prices.from_settings(self._wb.settings)
-        return [self._result(experiment, test_set, row, prices) for row in self._experiments.runs(experiment.id)]
+        rows = self._experiments.runs(experiment.id)
+        results = [self._result(experiment, test_set, row, prices) for row in rows]
+        return add_answer_values(merge_repetitions(results))
+
+    def answers(self, experiment_id: str, metric: str | None = None) -> tuple[dict[str, AnswerScores], list[Lift]]:
+        """Return what the answers of the runs contain and cite, and whether better retrieval reached them.
+
+        Args:
+            experiment_id: Id of an experiment made with ``answers``; others have none.
+            metric: A metric of retrieval; the experiment's first if None.
+
+        Raises:
+            NotFound: No such experiment. InvalidInput: The metric was not measured.
+        """
+        results = self.results(experiment_id)
+        chosen = metric or self.get(experiment_id).metrics[0]
+        lines = make_leaderboard(results, chosen)
+        scores = read_answers(results)
+        return {line.label: scores[line.label] for line in lines if line.label in scores}, compare_answers(
+            results, chosen
+        )
 
     def leaderboard(self, experiment_id: str, metric: str | None = None) -> list[LeaderboardLine]:
         """Return the finished runs, best first, each compared with the best and corrected for every pair of runs.
@@ -268,6 +306,26 @@ class Experiments:
         """Store the verdicts on a run in addition to its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
 
+    def _answer(
+        self, experiment: Experiment, test_set: TestSet, on_progress: OnProgress | None, should_stop: ShouldStop | None
+    ) -> None:
+        """Answer the questions with every finished run that has no answers yet. Raises Cancelled."""
+        results = [result for result in self.results(experiment.id) if "answers" not in result.extra]
+        runs = [(result, result.run) for result in results if result.run is not None and not result.cell.file_hash]
+        for number, (result, run) in enumerate(runs):
+
+            def report(part: Progress, number: int = number, label: str = result.cell.label) -> None:
+                if on_progress is not None:
+                    on_progress(Progress(number * part.total + part.done, len(runs) * part.total, f"{label}: answers"))
+
+            corpus = index_corpus(self._wb, test_set, result.cell.index, should_stop=should_stop)
+            scores = measure_answers(
+                self._wb, test_set, corpus, result.cell.strategy, run.parameters, repeats=experiment.repeats,
+                on_progress=report, should_stop=should_stop,
+            )  # fmt: skip
+            self.note(experiment, result, {"answers": scores.to_dict()})
+            report(Progress(scores.questions, scores.questions, ""))
+
     def _result(self, experiment: Experiment, test_set: TestSet, row: Row, prices: Prices) -> CellResult:
         run = None
         if row["status"] == "done":
@@ -293,9 +351,9 @@ def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
 
 def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     """Report the numbers of new, stored and failed answers."""
-    failed = len({outcome.cell for outcome in outcomes if outcome.failed})
+    failed = len({replace(experiment.cells[one.cell], repetition=0).label for one in outcomes if one.failed})
     asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
-    failures = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
+    failures = f"{failed} of {experiment.runs} runs failed. " if failed else ""
     return f"{failures}{asked:,} questions run, {stored:,} cached."
 
 
@@ -314,7 +372,8 @@ def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Exp
         return _run_shares(wb, experiment, test_set, assignment)
 
     if assignment.leads:
-        return experiments.run(experiment_id, ask_all=ask_together)
+        progress, stop = assignment.progress, assignment.should_stop
+        return experiments.run(experiment_id, on_progress=progress, should_stop=stop, ask_all=ask_together)
     experiment = experiments.get(experiment_id)
     ask_together(experiment, experiments.test_set(experiment))
     return experiment

@@ -61,6 +61,7 @@ class LeaderboardLine(Value):
     tags: tuple[str, ...] = ()
     usage: Mapping[str, float] = field(default_factory=dict)  # means per question, as in ``StrategyRun.usage``
     dollars: float | None = None  # mean cost of a question; None if no price is known
+    spread: Mapping[str, float] = field(default_factory=dict)  # as in ``StrategyRun.spread``
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,7 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
         tags=result.tags,
         usage=result.run.usage if result.run else {},
         dollars=result.run.dollars if result.run else None,
+        spread=result.run.spread if result.run else {},
     )
 
 
@@ -488,7 +490,13 @@ MIN_POOL_GRADES = 3  # judgments per question, from which a pool can be recognis
 
 
 def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[str]:
-    """Return a sentence if the judgments seem to come from one strategy's results only; [] if not."""
+    """Return a sentence if the judgments seem to come from one strategy's results only; [] if not.
+
+    Runs that found nothing for half of the questions or more are left out.
+    """
+    runs = {
+        name: run for name, run in runs.items() if 2 * sum(map(_has_found, run.answers.values())) > len(run.answers)
+    }
     qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
     judged = sum(len(grades) for grades in qrels.values())
     if len(runs) < 2 or not qrels:
@@ -511,6 +519,10 @@ def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[st
         f"The judgments seem to come from the results of {own} only ({share:.0%} or more of the others' first "
         f"{POOL_DEPTH} documents are unjudged), which favours it; judge a pool of all strategies."
     ]
+
+
+def _has_found(answer: Ranking) -> bool:
+    return bool(answer.documents) and not _is_elsewhere(answer)
 
 
 def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, NotRequired, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from evals.experiments.answers import CITATION_PRECISION, CITATION_RECALL, HOLDING, AnswerScores, Refusals
+from evals.experiments.answers import HOLDING, AnswerScores, Refusals
 from evals.experiments.runs import BYTES_PER_TOKEN, EvalRun, Experiment, Prices, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
@@ -32,7 +32,9 @@ from workbench import Workbench
 wb = Workbench.open()
 experiments = wb.experiments"""
 
-_RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
+_RUN_CELL = """made = experiments.create(
+    {title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r}{options}
+)
 check_comparable(experiments.get({id!r}), made)  # same corpus, questions and judgments
 experiments.run(made.id)  # unchanged runs are reused
 results = experiments.results(made.id)"""
@@ -45,17 +47,19 @@ pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line 
 
 def to_notebook(experiment: Experiment) -> str:
     """Return the JSON of a notebook (nbformat 4.5) without outputs."""
-    asked = [cell for cell in experiment.cells if not cell.file_hash]
+    asked = [cell for cell in experiment.cells if not cell.file_hash and not cell.repetition]
+    options = {"answers": experiment.answers or None, "repeats": experiment.repeats if experiment.repeats > 1 else None}
     cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in asked)
     run = _RUN_CELL.format(
         title=experiment.title,
         test_set=experiment.test_set_id,
         metrics=list(experiment.metrics),
         limit=experiment.limit_queries,
+        options="".join(f", {name}={value}" for name, value in options.items() if value),
         id=experiment.id,
     )
     intro = (
-        f"# {experiment.title}\n\n{len(experiment.cells)} runs on version {experiment.test_set_version} of "
+        f"# {experiment.title}\n\n{experiment.runs} runs on version {experiment.test_set_version} of "
         f"*{experiment.test_set_title}*, over {experiment.over}. The cells below run them again."
     )
     sources = [
@@ -240,11 +244,9 @@ def make_answer_table(answers: Mapping[str, AnswerScores]) -> Table:
     """Return a table of what answers contain and cite, and of their lengths."""
     rows: list[Sequence[str]] = []
     for name, row in answers.items():
-        measures = {HOLDING: row.holding, CITATION_PRECISION: row.citation_precision}
-        measures |= {CITATION_RECALL: row.citation_recall}
         cells = [
             ("-" if value is None else f"{value:.{TABLE_DIGITS}f}") + format_spread(row.spread, measure)
-            for measure, value in measures.items()
+            for measure, value in row.means.items()
         ]
         rows.append((name, str(row.questions), *cells, f"{row.words:.1f}", str(row.longest), f"{row.refused:.4f}"))
     cited = ("citation precision", "citation recall")

@@ -398,12 +398,20 @@ def _plan_run(
     settings: Settings, test_set: TestSet, name: str, parameters: Mapping[str, Mapping[str, object]], repeats: int
 ) -> tuple[str, str | None, dict[str, ParameterValue], int]:
     """Return the strategy and index of a name, its parameters, and how often it is run. Raises InvalidInput."""
-    if not 1 <= repeats <= MAX_REPEATS:
-        raise InvalidInput(f"Invalid number of repetitions {repeats}; use a whole number from 1 to {MAX_REPEATS}.")
+    check_repeats(repeats)
     strategy, index = split_strategy(name, None)
     checked = name_models(settings, check_parameters(strategy, parameters.get(name) or parameters.get(strategy)))
-    uses_llm = asks_llm(strategy, checked, has_turns=any(question.turns for question in test_set.answerable))
-    return strategy, index, checked, repeats if uses_llm else 1
+    return strategy, index, checked, repeats if _calls_llm(test_set, strategy, checked) else 1
+
+
+def check_repeats(repeats: int) -> None:
+    """Raise InvalidInput unless the number of repetitions is 1 to 20."""
+    if not 1 <= repeats <= MAX_REPEATS:
+        raise InvalidInput(f"Invalid number of repetitions {repeats}; use a whole number from 1 to {MAX_REPEATS}.")
+
+
+def _calls_llm(test_set: TestSet, strategy: str, parameters: Mapping[str, ParameterValue]) -> bool:
+    return asks_llm(strategy, parameters, has_turns=any(question.turns for question in test_set.answerable))
 
 
 def average_rounds(rounds: Sequence[StrategyRun]) -> StrategyRun:
@@ -487,8 +495,10 @@ def warm_up(
     wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
 ) -> None:
     """Search once untimed, so that no question's latency includes loading models."""
-    # A search with an LLM costs money, and the LLM dominates its latency.
-    if not asks_llm(strategy, parameters, has_turns=bool(question.turns)):
+    if asks_llm(strategy, parameters, has_turns=bool(question.turns)):  # a search would cost money
+        if llm := wb.corpus.find_llm(str(parameters.get(LLM_NAME.name, ""))):
+            _ = llm.framework
+    else:
         wb.search_service.search(question.text, _make_ask(corpus, question, strategy, parameters))
 
 
@@ -573,6 +583,7 @@ class Cell(Value):
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)  # parameters of the strategy, by name
     index: str | None = None  # name of the index with the chunker and model to use; None for the default one
     file_hash: str = ""  # hash of a run file, whose answers are stored without asking; "" for a strategy
+    repetition: int = 0  # of a strategy that calls an LLM; 0 for the first time
 
     @property
     def label(self) -> str:
@@ -581,8 +592,9 @@ class Cell(Value):
             self.strategy,
             *([f"on {self.index}"] if self.index else []),
             *(["(run file)"] if self.file_hash else []),
+            *(f"{name}={value}" for name, value in self.parameters.items()),
         ]
-        return " ".join([*parts, *(f"{name}={value}" for name, value in self.parameters.items())])
+        return " ".join([*parts, *([f"(repetition {self.repetition + 1})"] if self.repetition else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,6 +628,13 @@ class Experiment(Value):
     note: str = ""
     tags: tuple[str, ...] = ()
     view: SavedView = field(default_factory=SavedView)
+    answers: bool = False  # whether its runs also answer the questions
+    repeats: int = 1  # how often a strategy that calls an LLM runs, and a configured LLM answers
+
+    @property
+    def runs(self) -> int:
+        """The number of runs on the leaderboard: repetitions are one run."""
+        return sum(not cell.repetition for cell in self.cells)
 
     @property
     def over(self) -> str:
@@ -684,6 +703,41 @@ def plan_cells(
     return cells
 
 
+def repeat_cells(test_set: TestSet, cells: Sequence[Cell], repeats: int) -> list[Cell]:
+    """Return the cells, those that call an LLM ``repeats`` times. Raises InvalidInput."""
+    check_repeats(repeats)
+    return [
+        replace(cell, repetition=repetition)
+        for cell in cells
+        for repetition in range(
+            repeats if _calls_llm(test_set, cell.strategy, check_parameters(cell.strategy, cell.parameters)) else 1
+        )
+    ]
+
+
+def merge_repetitions(results: Sequence[CellResult]) -> list[CellResult]:
+    """Return one result for each cell with its repetitions: the mean values with their spread once all are done."""
+    groups: list[list[CellResult]] = []
+    for result in results:
+        if result.cell.repetition and groups:
+            groups[-1].append(result)
+        else:
+            groups.append([result])
+    merged: list[CellResult] = []
+    for rounds in groups:
+        runs = [result.run for result in rounds if result.run is not None]
+        if len(rounds) == 1:
+            merged += rounds
+        elif len(runs) == len(rounds):
+            costs = [run.dollars for run in runs if run.dollars is not None]
+            mean = replace(average_rounds(runs), dollars=fmean(costs) if costs else None)
+            merged.append(replace(rounds[0], run=mean))
+        else:
+            waiting = next(result for result in rounds if result.run is None)
+            merged.append(replace(rounds[0], status=waiting.status, run=None, error=waiting.error))
+    return merged
+
+
 def parse_cells(cells: JsonValue) -> list[Cell]:
     """Return cells from JSON, a list of objects with the fields of ``Cell``."""
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", cells)]
@@ -707,6 +761,8 @@ def parse_experiment(row: Row) -> Experiment:
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
         bars_hash=plan.get("bars_hash", ""),
+        answers=plan.get("answers", False),
+        repeats=plan.get("repeats", 1),
         scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
     )
 
@@ -721,6 +777,7 @@ def make_run_row(
     parameters: Mapping[str, ParameterValue],
     depth: int,
     file_hash: str = "",
+    repetition: int = 0,
 ) -> NewRun:
     """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question.
 
@@ -742,7 +799,7 @@ def make_run_row(
         "index_hash": hashes["index_hash"],
         "strategy_hash": hashes["strategy_hash"],
         "questions_hash": hashes["questions_hash"],
-        "key": hash_json([hashes, depth]),
+        "key": hash_json([hashes, depth, *([repetition] if repetition else [])]),
         "depth": depth,
         "strategy": strategy,
         "parameters": dict(parameters),
@@ -896,7 +953,9 @@ class CellRuns:
             raise InvalidInput(describe_unregistered(cell.strategy))
         parameters = name_models(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
         wanted = max_ranking_depth(self._experiment.metrics)
-        row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
+        row = self._runs.begin(
+            make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted, repetition=cell.repetition)
+        )
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)
 

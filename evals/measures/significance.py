@@ -263,15 +263,17 @@ class Lift(Value):
     better: Sequence[int]
     worse: Sequence[int]
 
-    def describe(self) -> str:
-        """Return a sentence for a report."""
+    def describe(self, titles: Mapping[str, str] | None = None) -> str:
+        """Return a sentence for a report; ``titles`` are the display names of the runs."""
         found, answered = self.retrieval, self.answers
         low, high = answered.interval
+        measure = metric_title(answered.metric).lower()
+        a, b = ((titles or {}).get(name, name) for name in (found.a, found.b))
         return (
-            f"{found.a} against {found.b}: {found.metric} is better for {sum(self.better):,} questions, of whose "
-            f"answers {self.better[0]:,} got better and {self.better[2]:,} worse by {answered.metric}; it is worse for "
+            f"{a} against {b}: {metric_title(found.metric)} is better for {sum(self.better):,} questions, of whose "
+            f"answers {self.better[0]:,} got better and {self.better[2]:,} worse by {measure}; it is worse for "
             f"{sum(self.worse):,}, with {self.worse[0]:,} better and {self.worse[2]:,} worse answers. On all questions "
-            f"{answered.metric} differs by {answered.difference:+.3f} (95% interval {low:+.3f} .. {high:+.3f})."
+            f"{measure} differs by {answered.difference:+.3f} (95% interval {low:+.3f} .. {high:+.3f})."
         )
 
 

@@ -34,7 +34,7 @@ from evals.test_set import (
     TestSet,
     clean_turns,
 )
-from evals.test_sets.folders import load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
 from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
@@ -109,6 +109,15 @@ class TestSetStore:
     def info(self, key: str) -> TestSetInfo:
         """Return the summary of a test set by id or title. Raises NotFound."""
         return _parse_info(self._tables.get(key))
+
+    def find_or_add(self, key: str) -> TestSetInfo:
+        """Return the summary of a test set by id or title; ``sample`` is stored if it is not. Raises NotFound."""
+        try:
+            return self.info(key)
+        except NotFound:
+            if key != SAMPLE_NAME:
+                raise
+        return self.add(load_test_set(SAMPLE_NAME))
 
     def create(
         self, title: str, description: str = "", *, scope: Scope | None = None, grades: int = DEFAULT_GRADES

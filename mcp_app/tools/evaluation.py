@@ -157,12 +157,16 @@ def judge_document(
     return {"success": True, "version": version, "message": "Stored; the grade of a person takes precedence"}
 
 
-def run_experiment(call: Call, test_set: str, strategies: list[str], metrics: list[str], title: str) -> JsonObject:
+def run_experiment(
+    call: Call, test_set: str, strategies: list[str], metrics: list[str], title: str, answers: bool, repeats: int
+) -> JsonObject:
     """Start an experiment and return its job."""
     from evals.background import enqueue_experiment
     from evals.evaluation import DEFAULT_METRICS, Experiments
 
-    experiment = Experiments(call.wb).create(title, test_set, strategies, metrics=metrics or DEFAULT_METRICS)
+    experiment = Experiments(call.wb).create(
+        title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, answers=answers, repeats=repeats
+    )
     job = enqueue_experiment(call.wb, experiment.id)
     call.work_jobs()
     return {
@@ -176,12 +180,14 @@ def run_experiment(call: Call, test_set: str, strategies: list[str], metrics: li
 
 def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, offset: int) -> JsonObject:
     """Return the runs of an experiment, best first, and whether the best is decided."""
-    from evals.evaluation import Experiments, describe_outcome, make_leaderboard
+    from evals.evaluation import Experiments, compare_answers, describe_outcome, make_leaderboard, read_answers
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
     by_agents = len(experiments.test_set(experiment).by_agents)
-    lines = make_leaderboard(experiments.results(experiment_id), metric or experiment.metrics[0])
+    results = experiments.results(experiment_id)
+    lines = make_leaderboard(results, metric or experiment.metrics[0])
+    answered = read_answers(results)
     against = [line.against_best for line in lines if line.against_best is not None]
     rows: list[JsonObject] = [
         {
@@ -192,6 +198,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
             "interval": to_plain(line.interval),
             "p_corrected": line.against_best.p_corrected if line.against_best else None,
             "p50_ms": line.latency_ms.get("p50"),
+            **({"spread": to_plain(line.spread)} if line.spread else {}),
+            **({"answers": answered[line.label].means} if line.label in answered else {}),
             **({"error": line.error} if line.error else {}),
         }
         for line in lines[offset : offset + limit]
@@ -199,6 +207,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
     outcome = describe_outcome(lines[0].label, against) if lines else "Nothing has run."
     answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric or experiment.metrics[0]}
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
+    if answered:
+        answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     return answer | ({"judged_by_agents_only": by_agents} if by_agents else {})
 
 
@@ -354,6 +364,8 @@ RUN_EXPERIMENT = Tool(
         STRATEGIES,
         Argument("metrics", "array", "Metrics such as ndcg@10; the first orders the leaderboard.", []),
         Argument("title", "string", "Title of the experiment.", ""),
+        Argument("answers", "boolean", "Also answer the questions.", False),
+        Argument("repeats", "integer", "Times that an LLM is asked.", 1, low=1, high=20),
     ),
     run=run_experiment,
     read_only=False,
@@ -378,7 +390,11 @@ GET_LEADERBOARD = Tool(
     run=get_leaderboard,
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"judged_by_agents_only": "integer"}, runs="array", total="integer", outcome="string", status="string"
+        {"judged_by_agents_only": "integer", "lift": "array"},
+        runs="array",
+        total="integer",
+        outcome="string",
+        status="string",
     ),
 )
 

@@ -31,6 +31,7 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     expect(page.get_by_text(few)).to_be_visible()
     page.get_by_label("Title").fill("Planned here")
     page.get_by_label("Title").press("Tab")
+    page.get_by_text("Answer the questions by extracts").click()
     keep("evaluate_plan")
     page.get_by_role("button", name="Run experiment").click()
     table = page.get_by_role("table", name="Leaderboard")
@@ -39,6 +40,10 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     expect(page.get_by_text(told)).to_be_visible(timeout=90_000)
     assert "experiment=" in page.url
     keep("evaluate_leaderboard")
+    expect(page.get_by_role("table", name="Answers").locator("tbody tr")).to_have_count(4, timeout=90_000)
+    expect(page.get_by_text("questions, of whose answers").first).to_be_visible()
+    page.get_by_role("button", name="Citation recall").click()
+    expect(page.get_by_role("columnheader", name="Citation recall").first).to_be_visible()
 
 
 def test_picking_two_runs_shows_what_changed_and_both_rankings(

@@ -20,10 +20,11 @@ from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import TEXTS, WriteTestSet
 from tests.evals.test_baseline import run
 from workbench import Workbench
-from workbench.errors import ConfigurationError, InvalidInput
+from workbench.errors import Cancelled, ConfigurationError, InvalidInput
 from workbench.retrieval.query import Words, join_turns, weigh_earlier_terms
 from workbench.settings import Settings
 from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
+from workbench.types import Parameter
 
 TURNS = ("Tell me about fish.", "Fish are animals.", "Do fish have gills?", "They do.")
 ASKED = {
@@ -183,7 +184,7 @@ def test_the_lift_counts_answers_that_follow_their_retrieval() -> None:
     lift = measure_lift("new", "old", ("ndcg@10", found), ("holding", answered))
     assert (list(lift.better), list(lift.worse)) == ([1, 1, 0], [0, 0, 1])
     assert lift.retrieval.difference == pytest.approx((1 + 0.5 - 1) / 3, abs=1e-6) and lift.answers.difference == 0.0
-    assert "new against old: ndcg@10 is better for 2 questions, of whose answers 1 got better" in lift.describe()
+    assert "new against old: nDCG@10 is better for 2 questions, of whose answers 1 got better" in lift.describe()
 
 
 def test_the_command_reports_citations_and_the_lift(wb: Workbench, beir: WriteTestSet) -> None:
@@ -201,3 +202,69 @@ def test_answers_of_an_llm_are_repeated(llm_wb: Callable[[str], Workbench], beir
     test_set = load_test_set(beir())
     scores = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", repeats=2)
     assert scores.spread["citation-recall"] > 0  # every second answer cites nothing
+
+
+def test_answers_are_written_from_what_a_run_searched(wb: Workbench, beir: WriteTestSet) -> None:
+    """With its parameters, over its index."""
+    wb.indexes.create("small", chunker="sentence", options={"size": 16})
+    word = Parameter("word", "text", "bees", "What is searched for, whatever the question")
+
+    def answer_always_the_same(question: str, limit: int, word: str) -> list[str]:
+        return [TEXTS[word][1]]
+
+    wb.strategies.add("stubborn", answer_always_the_same, parameters=[word])
+    words = [str(beir()), "--strategies", "stubborn,stubborn@small", "--metrics", "mrr@10", "--answers"]
+    payload, _, _ = run(wb, *words, "--set", "stubborn.word=cats")
+    wb.strategies.remove("stubborn")
+    found = {
+        name: {key for key, value in scores.values["citation-recall"].items() if value}
+        for name, scores in payload["answers"].items()
+    }
+    assert found == {"stubborn": {"q1"}, "stubborn@small": {"q1"}}
+
+
+# Both in an experiment
+
+
+def test_an_experiment_also_answers_and_repeats_what_calls_an_llm(
+    llm_wb: Callable[[str], Workbench], beir: WriteTestSet
+) -> None:
+    experiments = llm_wb("moody").experiments
+    animals = experiments.test_sets.add(load_test_set(beir())).id
+    made = experiments.create("Twice", animals, ["keyword", "hyde"], metrics=["mrr@10"], answers=True, repeats=2)
+    assert (made.runs, len(made.cells)) == (2, 3)
+    progress: list[float] = []
+    looks = iter(range(10_000))
+    with pytest.raises(Cancelled):  # after the searches (15) and the answers of the first run
+        experiments.run(made.id, should_stop=lambda: next(looks) > 35)
+    assert experiments.get(made.id).status == "stopped"
+    done = experiments.run(made.id, on_progress=lambda one: progress.append(one.done / one.total))
+    assert done.message == "0 questions run, 15 cached." and progress[-1] == 1.0
+    keyword, hyde = experiments.results(made.id)
+    assert keyword.run is not None and hyde.run is not None and hyde.cell.label == "hyde"
+    assert "mrr@10" in hyde.run.spread and "mrr@10" not in keyword.run.spread
+    assert keyword.run.spread["citation-recall"] > 0  # every second answer cites nothing
+    lines = experiments.leaderboard(made.id, "citation-recall")
+    assert {line.label for line in lines} == {"keyword", "hyde"} and lines[0].spread
+    scores, [lift] = experiments.answers(made.id)
+    assert list(scores) == [line.label for line in experiments.leaderboard(made.id)]
+    assert (lift.retrieval.metric, lift.answers.metric) == ("mrr@10", "citation-recall")
+
+
+def test_a_run_file_has_no_answers_and_the_others_keep_theirs(wb: Workbench, beir: WriteTestSet) -> None:
+    experiments = wb.experiments
+    animals = experiments.test_sets.add(load_test_set(beir())).id
+    made = experiments.run(experiments.create("Answered", animals, ["keyword"], metrics=["mrr@10"], answers=True).id)
+    experiments.add_run_file(made.id, "theirs", "q1 Q0 cats 1 1.0 x")
+    scores, lifts = experiments.answers(made.id)
+    assert set(scores) == {"keyword"} and lifts == []
+    with pytest.raises(InvalidInput, match="citation-recall was not measured"):
+        experiments.leaderboard(made.id, "citation-recall")
+
+
+def test_a_strategy_that_fails_leaves_the_answers_of_the_others(wb: Workbench, beir: WriteTestSet) -> None:
+    experiments = wb.experiments
+    animals = experiments.test_sets.add(load_test_set(beir())).id
+    made = experiments.create("One fails", animals, ["scoped", "keyword"], metrics=["mrr@10"], answers=True)
+    experiments.run(made.id)
+    assert [line.status for line in experiments.leaderboard(made.id, "citation-recall")] == ["done", "failed"]

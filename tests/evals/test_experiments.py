@@ -237,3 +237,22 @@ def test_a_leaderboard_has_the_unjudged_share_and_display_names(experiments: Exp
     outcome = describe_leaderboard(lines, experiments.results(made.id), "ndcg@10", titles)[0]
     assert "By words" in outcome and "By meaning" in outcome
     assert "keyword" not in outcome and "vector" not in outcome
+
+
+def test_the_sample_is_stored_when_an_experiment_names_it(wb: Workbench) -> None:
+    made = wb.experiments.create("First steps", "sample", ["keyword"], limit_queries=3)
+    assert (made.test_set_title, wb.experiments.run(made.id).message) == ("sample", "3 questions run, 0 cached.")
+    assert wb.experiments.create("Again", "sample", ["keyword"], limit_queries=3).test_set_id == made.test_set_id
+
+
+def test_a_run_that_found_nothing_is_not_taken_for_the_source_of_the_judgments(
+    wb: Workbench, beir: WriteTestSet
+) -> None:
+    def find_nothing(question: str, limit: int) -> list[str]:
+        raise ValueError("no connection")
+
+    wb.strategies.add("mine", find_nothing)
+    measured = wb.evaluate(str(beir()), ["mine", "keyword"], metrics=["mrr@10"])
+    wb.strategies.remove("mine")
+    assert any(note.startswith("mine failed on 5 of 5 questions") for note in measured.notes)
+    assert not any("seem to come from" in note for note in measured.notes)

@@ -68,11 +68,12 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     ratings = TestSets(wb).ratings("Animals")
     assert {(one.rater, one.judge, one.reason) for one in ratings} == {("small", "agent", "It says so")}
     assert TestSets(wb).agreement("Animals").raters[0].is_llm
-    started = agent("run_experiment", **asked, metrics=["ndcg@10"])
+    started = agent("run_experiment", **asked, metrics=["ndcg@10"], answers=True)
     assert "get_job" in started["message"]
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+    assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
     assert board["judged_by_agents_only"] == 6

@@ -87,7 +87,7 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
 
 def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     experiments = _open_experiments(wb)
-    from evals.evaluation import explain_difference, make_leaderboard, metric_title
+    from evals.evaluation import explain_difference, make_leaderboard, metric_title, report
 
     experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
@@ -95,14 +95,21 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     ranked = make_leaderboard(experiments.results(experiment.id), metric)
     lines = [one for one in ranked if not tag or tag in one.tags]
     value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
+    answers, lifts = experiments.answers(experiment.id)
+    if answers:
+        value |= {"answers": answers, "lift": lifts}
     rows = [
-        (one.rank or one.status, one.label, one.metrics.get(metric, ""),
+        (one.rank or one.status, one.label, f"{one.metrics.get(metric, '')}{report.format_spread(one.spread, metric)}",
          "" if one.unjudged is None else f"{one.unjudged:.0%}",
          explain_difference(one.against_best) if one.against_best else "", ", ".join(one.tags), one.note)
         for one in lines
     ]  # fmt: skip
     columns = ("#", "Run", metric_title(metric), "Unjudged", "Compared with the best", "Tags", "Note")
     out.table(value, columns, rows, "No runs.")
+    if answers:
+        out.message(report.render_text(report.make_answer_table(answers)))
+    for lift in lifts:
+        out.message(lift.describe())
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
     out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))
     return 0

@@ -31,6 +31,7 @@ from workbench.app.evaluate.outcome import (
     format_run_title,
     list_settings,
     load_outcome,
+    show_answers,
     show_parts,
     show_quality_chart,
     show_ragas,
@@ -216,7 +217,15 @@ def make_run_row(
         "leads": _describe_leader(outcome) if is_first and done else "",
         "label": format_run_title(cell),
         "settings": " · ".join(
-            filter(None, [", ".join(list_settings(cell)), *map("#{}".format, line.tags), line.note])
+            filter(
+                None,
+                [
+                    ", ".join(list_settings(cell)),
+                    _describe_spread(outcome, line),
+                    *map("#{}".format, line.tags),
+                    line.note,
+                ],
+            )
         ),
         "status": line.status,
         "promotable": not cell.cell.file_hash,
@@ -235,6 +244,12 @@ def make_run_row(
         "unjudged": "–" if line.unjudged is None else f"{line.unjudged:.0%}",
         "bounds": f"{line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
     }
+
+
+def _describe_spread(outcome: ExperimentOutcome, line: LeaderboardLine) -> str:
+    """Describe how much the mean varied over the repetitions of an LLM; "" without repetitions."""
+    spread = line.spread.get(outcome.metric)
+    return "" if spread is None else f"±{spread:.3f} over {outcome.experiment.repeats} repetitions"
 
 
 def _describe_leader(outcome: ExperimentOutcome) -> str:
@@ -320,7 +335,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
 def _describe_plan(experiment: Experiment) -> str:
     limit = f"first {experiment.limit_queries} questions · " if experiment.limit_queries else ""
     return (
-        f"{limit}{count_text(len(experiment.cells), 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
+        f"{limit}{count_text(experiment.runs, 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
         f"{experiment.status}. {experiment.message}"
     )
 
@@ -461,6 +476,7 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)
+    show_answers(outcome)
     show_parts(wb, outcome)
     show_questions(wb, outcome, picks)
     show_ragas(outcome)

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from evals.evaluation import SLICE_KEYS, Experiments, Slices, compare_in_slices, describe_slice, group_questions
+from evals.evaluation import (
+    SLICE_KEYS,
+    AnswerScores,
+    Experiments,
+    Slices,
+    compare_answers,
+    compare_in_slices,
+    describe_slice,
+    format_spread,
+    group_questions,
+    read_answers,
+)
 from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard
 from evals.experiments.runs import CellResult, Experiment
 from evals.gateway import map_document_ids, read_judged_texts
@@ -176,6 +187,46 @@ def _load_parts(_wb: Workbench, outcome: ExperimentOutcome, by: str) -> Slices:
     runs = outcome.done_cells[:MAX_RUNS_IN_PARTS]
     values = {format_run_title(cell): cell.run.values[outcome.metric] for cell in runs if cell.run}
     return compare_in_slices(by, outcome.metric, groups, values)
+
+
+# Answers of the runs
+
+ANSWER_COLUMNS = (
+    Column("run", "Run"),
+    Column("holding", "Contains reference answer", "shown", "right"),
+    Column("citation-precision", "Citation precision", "shown", "right"),
+    Column("citation-recall", "Citation recall", "shown", "right"),
+    Column("words", "Words", "shown", "right"),
+    Column("refused", "Refused", "shown", "right"),
+)
+
+
+def show_answers(outcome: ExperimentOutcome) -> None:
+    """Show what the answers contain and cite, and whether better retrieval reached them; nothing without answers."""
+    titles = {cell.cell.label: format_run_title(cell) for cell in outcome.done_cells}
+    answers = read_answers(outcome.done_cells)
+    if not answers:
+        return
+    st.subheader("Answers", anchor=False)
+    rows = [
+        {"id": label, "name": titles[label], "cells": {"run": titles[label], **_make_answer_cells(scores)}}
+        for label, scores in answers.items()
+    ]
+    show_table("answers", ANSWER_COLUMNS, rows, label="Answers", noun="runs", filters=False)
+    for lift in compare_answers(outcome.done_cells, outcome.experiment.metrics[0]):
+        st.caption(escape_markdown(lift.describe(titles)))
+
+
+def _make_answer_cells(scores: AnswerScores) -> dict[str, object]:
+    cells = {
+        name: {
+            "text": "–" if mean is None else f"{mean:.3f}{format_spread(scores.spread, name)}",
+            "order": -1.0 if mean is None else mean,
+        }
+        for name, mean in scores.means.items()
+    }
+    words = {"text": f"{scores.words:.0f}", "order": scores.words}
+    return {**cells, "words": words, "refused": {"text": f"{scores.refused:.0%}", "order": scores.refused}}
 
 
 # Ragas metrics of the runs

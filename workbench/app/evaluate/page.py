@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_on_sample
-from evals.evaluation import Cell, Experiments, TestSetStore, list_variants, make_cells
+from evals.evaluation import (
+    DEFAULT_METRICS,
+    MAX_REPEATS,
+    OFFERED_METRICS,
+    Cell,
+    Experiments,
+    TestSetStore,
+    list_variants,
+    make_cells,
+    metric_title,
+)
 from evals.experiments.leaderboard import (
     Pair,
     Winner,
@@ -18,7 +28,6 @@ from evals.experiments.leaderboard import (
     pair_runs,
     winner_trend,
 )
-from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
 from evals.measures.significance import count_least, count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
@@ -283,17 +292,18 @@ def show_plan_form(wb: Workbench) -> None:
     with st.container(border=True, key="experiment_build"):
         test_set = _choose_test_set(wb)
         cells = show_matrix_form(wb)
-        metrics, limit, ragas = _choose_measures(wb)
-        questions = _count_questions(wb, test_set, limit)
+        measures = _choose_measures(wb, cells)
+        questions = _count_questions(wb, test_set, measures.limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            size = _describe_size(len(cells), questions)
-            power = _describe_power(wb, test_set, metrics[0], len(cells), questions)
+            searches = sum(measures.repeats if STRATEGIES[cell.strategy].needs_llm else 1 for cell in cells)
+            size = _describe_size(len(cells), questions, searches * questions)
+            power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions)
             st.caption(escape_markdown(f"{size} {power}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 judge_on_compare(TestSetStore(wb).info(test_set))
         if go:
-            _start_experiment(wb, test_set, cells, metrics, limit, ragas)
+            _start_experiment(wb, test_set, cells, measures)
 
 
 def show_planned(wb: Workbench, job_id: str) -> None:
@@ -321,7 +331,15 @@ def _choose_test_set(wb: Workbench) -> str:
     return chosen
 
 
-def _choose_measures(wb: Workbench) -> tuple[list[str], int | None, str]:
+class _Measures(NamedTuple):
+    metrics: Sequence[str]
+    limit: int | None  # maximum number of questions
+    ragas: str
+    answers: bool
+    repeats: int
+
+
+def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
     left, middle, right = st.columns([5, 3, 5])
     with left:
         metrics = st.multiselect(
@@ -338,15 +356,26 @@ def _choose_measures(wb: Workbench) -> tuple[list[str], int | None, str]:
         titles = RAGAS_TITLES | (WITH_RAGAS_TITLE if EXTRAS["ragas"].is_installed else {})
         judges = list(titles) if wb.settings.has_llm else ["none", "free"]
         ragas = st.selectbox("Ragas metrics", judges, format_func=titles.__getitem__, key="build_ragas")
-    return list(metrics) or list(DEFAULT_METRICS), limit, ragas
+    answers, repeats = False, 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        writer = "the LLM" if wb.settings.has_llm else "extracts"
+        answers = st.checkbox(
+            f"Answer the questions by {writer}", key="build_answers",
+            help="Measures whether answers contain the reference answer and cite relevant passages.",
+        )  # fmt: skip
+        if wb.settings.has_llm and (answers or any(STRATEGIES[cell.strategy].needs_llm for cell in cells)):
+            repeats = st.number_input(
+                "Repetitions", 1, MAX_REPEATS, 1, key="build_repeats", width=180,
+                help="How often the LLM is asked; scores are means, and ± is their standard deviation.",
+            )  # fmt: skip
+    return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers, repeats)
 
 
-def _describe_size(runs: int, questions: int) -> str:
+def _describe_size(runs: int, questions: int, searches: int) -> str:
     if not questions:
         return "No question of this test set has a relevant result yet."
     return (
-        f"{count_text(runs, 'run')} × {count_text(questions, 'question')} = up to {runs * questions:,} "
-        f"searches; cached "
+        f"{count_text(runs, 'run')} × {count_text(questions, 'question')} = up to {searches:,} searches; cached "
         "results are reused."
     )
 
@@ -378,17 +407,18 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
     return f"For a pilot, limit the questions to {PILOT_QUESTIONS}; its result shows which differences all can show."
 
 
-def _start_experiment(
-    wb: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
-) -> None:
+def _start_experiment(wb: Workbench, test_set: str, cells: Sequence[Cell], measures: _Measures) -> None:
     with report_errors():
         title = st.session_state["build_title"].strip()
         if test_set == SAMPLE_NAME:
-            job = enqueue_on_sample(wb, title, cells, metrics=metrics, limit=limit, ragas=ragas)
+            job = enqueue_on_sample(wb, title, cells, **measures._asdict())
             address.put(planned=job.id, new=None, dataset=None)
             st.rerun()
-        experiment = Experiments(wb).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
-        enqueue_experiment(wb, experiment.id, ragas=ragas)
+        experiment = Experiments(wb).create(
+            title, test_set, cells, metrics=measures.metrics, limit_queries=measures.limit,
+            answers=measures.answers, repeats=measures.repeats,
+        )  # fmt: skip
+        enqueue_experiment(wb, experiment.id, ragas=measures.ragas)
         address.put(experiment=experiment.id, new=None, dataset=None)
         st.rerun()
 

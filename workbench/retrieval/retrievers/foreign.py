@@ -166,12 +166,14 @@ class _Matching:
                 return self._drop(hit)
             return _Match(hit, fetch_passages(self._connection, self._index, [number])[number])
         named = self._find_documents(hit)
-        if named:
-            inside = [document for document in named if document.inside]
-            return self._match_within(hit, inside) if inside else self._drop(hit)
-        found = self._find_by_text(hit) if hit.text.strip() else []
+        inside = [document for document in named if document.inside]
+        if inside:
+            return self._match_within(hit, inside)
+        found = self._find_by_text(hit) if hit.text.strip() else []  # a copy may be inside
         if found:
             return self._choose(hit, found)
+        if named:
+            return self._drop(hit)
         if not self._request.scope.is_whole_corpus:
             return _Match(hit, None)
         self.counts[UNMATCHED] += 1

@@ -143,14 +143,15 @@ LOOKS: dict[str, Look] = {
 }
 _SPARE_LOOKS = (
     Look("green", "○", "ring", "2 2"),
-    Look("violet", "■", "square", "2 2"),
+    Look("plum", "■", "square", "2 2"),
     Look("red", "○", "ring", "2 2"),
     Look("yellow", "▲", "triangle", "2 2"),
 )
 
 
 def get_look(strategy: str) -> Look:
-    """Return a strategy's look; a strategy without one always gets the same spare look."""
+    """Return the look of a strategy, or of "strategy@index"; one without a look always gets the same spare one."""
+    strategy = strategy.partition("@")[0]
     if strategy in LOOKS:
         return LOOKS[strategy]
     others = [name for name in STRATEGIES if name not in LOOKS]
@@ -184,7 +185,7 @@ def strategy_title(name: str) -> str:
 
 def strategy_look(name: str) -> JsonObject:
     """Return the name, title, hue and shape of a strategy, or of "strategy@index", for a component."""
-    look = get_look(name.partition("@")[0])
+    look = get_look(name)
     return {"name": name, "title": strategy_title(name), "hue": look.hue, "shape": look.shape}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from browser_server import ARTIFACTS, ASKED, FIRST, ROOT, free_port, wait_until_up
+from looks import visit
 from playwright.sync_api import BrowserContext, Error, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
@@ -240,13 +241,6 @@ def _forget_visitor(chromium: BrowserContext) -> None:
         wanted = {"origin": f"http://{site}", "storageTypes": "local_storage,indexeddb,cache_storage,service_workers"}
         session.send("Storage.clearDataForOrigin", wanted)
     session.detach()
-
-
-def visit(page: Page, address: str) -> Page:
-    """Go to a page of the app, and return it once it is drawn."""
-    page.goto(address)
-    expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
-    return page
 
 
 @pytest.fixture

@@ -15,6 +15,13 @@ FINDINGS = """async (options) => (await axe.run(options)).violations
   .map(({ id, nodes }) => [id, nodes[0].html, nodes[0].failureSummary])"""
 
 
+def visit(page: Page, address: str) -> Page:
+    """Go to a page of the app, and return it once it is drawn."""
+    page.goto(address)
+    expect(page.locator(".st-key-scopebar, h1").first).to_be_visible()
+    return page
+
+
 def settled(page: Page) -> None:
     """Wait until the script has finished: elements that are not redrawn yet are faded, which changes their colours."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")

@@ -2,8 +2,7 @@
 
 import psycopg
 import pytest
-from conftest import visit
-from looks import settled
+from looks import settled, visit
 from pictures import pictures, write_sheets
 from playwright.sync_api import expect
 from states import PAGES, STATES

@@ -974,8 +974,9 @@ class CellRuns:
 
 # Run files: rankings from an external system, measured like a strategy
 #
-# Two forms are read. TREC's has six columns without a header: query id, Q0, document, rank, score, tag. A CSV or TSV
-# has a header: query (id or text) and document, and score or rank unless its rows are in order.
+# Two forms are read. TREC's has six columns without a header: query id, Q0, document, rank, score, tag. A CSV, with
+# commas, semicolons or tabs, has a header: query (id or text) and document, and score or rank unless its rows are in
+# order.
 
 QUERY_COLUMNS = ("query", "query_id", "query-id", "qid", "question", "question_id")
 DOCUMENT_COLUMNS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id", "doc")
@@ -1065,6 +1066,9 @@ def read_run_file(
             f"{name} ranks {count_text(len(unknown), 'document')} that the corpus lacks, such as {unknown[0]!r}; "
             "counted as not relevant."
         )
+    repeated = sum(len(ranked) - len({row.document for row in ranked}) for ranked in rows.values())
+    if repeated:
+        notes.append(f"{name} repeats documents in {count_text(repeated, 'line')}; the best rank of each counts.")
     if test_set.spans or test_set.pages:
         notes.append(f"{name} ranks documents, so its passage and page metrics are 0.")
     return RunFile(name, answers, tuple(notes))
@@ -1099,7 +1103,7 @@ def _rank_documents(rows: list[_RunRow] | tuple[()], keys: Mapping[str, str], de
 
 def _read_run_rows(name: str, content: str) -> Iterator[_RunRow]:
     first = next((line for line in content.splitlines() if line.strip()), "")
-    delimiter = "\t" if "\t" in first else ","
+    delimiter = next((mark for mark in "\t;" if mark in first), ",")
     header = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
     if set(header) & set(QUERY_COLUMNS) and set(header) & set(DOCUMENT_COLUMNS):
         yield from _read_run_table(name, content, delimiter)

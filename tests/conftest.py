@@ -175,9 +175,7 @@ def cloned_database(server_url: str, template_database: str) -> Iterator[str]:
     """Yield a fresh, migrated database, for tests that use one longer."""
     name = f"test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        clone = (
-            "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY"  # half of the work of WAL_LOG where nothing is synced
-        )
+        clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY"  # half of the work of WAL_LOG
         connection.execute(sql.SQL(clone).format(sql.Identifier(name), sql.Identifier(template_database)))
     yield url_of(server_url, name)
     with psycopg.connect(server_url, autocommit=True) as connection:

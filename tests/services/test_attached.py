@@ -214,6 +214,17 @@ def test_a_table_that_another_model_embedded_again_is_reported(animals: Workbenc
         animals.indexes.sync("theirs")
 
 
+def test_a_table_that_was_emptied_or_has_vectors_of_another_length_is_synced_or_refused(
+    animals: Workbench, langchain: str
+) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    run(langchain, "UPDATE langchain_pg_embedding SET embedding = '[1,0,0]'")
+    with pytest.raises(InvalidInput, match="had 512 dimensions and now have 3; attach it again"):
+        animals.indexes.sync("theirs")
+    run(langchain, "DELETE FROM langchain_pg_embedding")
+    assert animals.indexes.sync("theirs").passages_count == 0
+
+
 def test_a_name_that_needs_quotes_is_found(animals: Workbench, theirs: str) -> None:
     name = '"My Schema"."Odd ""Table"""'
     run(theirs, 'CREATE SCHEMA "My Schema"', f"CREATE TABLE {name} (id int PRIMARY KEY, text text, embedding vector)")

@@ -383,12 +383,12 @@ class TableSync:
         """Add new rows, replace changed ones, remove those that are gone, and match rows to documents again.
 
         Raises:
+            InvalidInput: Another model has embedded the rows again.
             TableUnavailable: The server of the table is unreachable.
             Cancelled: ``should_stop`` returned True; what was read is kept.
         """
         corpus, index = self._corpus, self._index
-        model = corpus.index_encoder(index)
-        model_notes = check_model(self._table.map.table, model, index.dimensions, self._table.sample())
+        model_notes = self._check_model()
         self._hashes, state = self._table.list_hashes()
         query = statement("attached_rows", index.name)
         rows = corpus.database.rows(query, {"index": index.name})
@@ -410,6 +410,19 @@ class TableSync:
             done += len(found) - len(changed)
         self._finish(state, model_notes)
         return corpus.indexes.with_counts(index.name)
+
+    def _check_model(self) -> list[str]:
+        """Return notes on the model of the present vectors. Raises InvalidInput if it is another one."""
+        table, sample = self._table.map.table, self._table.sample()
+        if not sample:  # the table has been emptied
+            return []
+        found = sorted({len(row.vector) for row in sample if row.vector is not None})
+        if found != [self._index.dimensions]:
+            raise InvalidInput(
+                f"The vectors of {table} had {self._index.dimensions:,} dimensions and now have "
+                f"{', '.join(map(str, found))}; attach it again under another name."
+            )
+        return check_model(table, self._corpus.index_encoder(self._index), self._index.dimensions, sample)
 
     def _is_same(self, key: str) -> bool:
         return self._has_same_text(key) and not self._known[key].outdated

@@ -228,7 +228,7 @@ class IndexService:
 
         Raises:
             NotFound: No such index.
-            InvalidInput: The index does not read a table in place.
+            InvalidInput: The index does not read a table in place, or another model embedded the table again.
             TableUnavailable: The server is unreachable.
             Cancelled: ``should_stop`` returned True; the rows that were read are kept.
         """

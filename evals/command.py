@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics", metavar="M,N", help=f"metrics: {', '.join(OFFERED_METRICS)}; strategies are compared by the first"
     )
-    parser.add_argument("--limit-queries", type=int, metavar="N", help="use only the first N questions")
+    parser.add_argument("--limit-queries", type=int, metavar="N", help="use only N questions, evenly from the test set")
     parser.add_argument("--index", metavar="NAME", help="use the chunker and model of this index")
     parser.add_argument(
         "--baseline", metavar="FILE", help="exit with 1 if a strategy is significantly worse than in this file"
@@ -103,7 +103,7 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "--pilot",
         type=int,
         metavar="N",
-        help="before an experiment: ask only the first N questions, and report which differences all of them can show",
+        help="before an experiment: ask only N of the questions, and report which differences all of them can show",
     )
     parser.add_argument(
         "--difference", type=float, metavar="D", help="also report how many questions it takes to show this difference"
@@ -149,8 +149,8 @@ def evaluate(
     check_difference(arguments.difference)
     strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
     _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
-    whole = _load_test_set(wb, arguments, scope, say).first(arguments.limit_queries)
-    test_set = whole.first(arguments.pilot)
+    whole = _load_test_set(wb, arguments, scope, say).spread(arguments.limit_queries)
+    test_set = whole.spread(arguments.pilot)
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
     parameters = parameters_by_strategy(strategies, arguments.set)

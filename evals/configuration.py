@@ -789,7 +789,7 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
     assert definition.baseline is not None
     if not definition.baseline.is_file():
         raise InvalidInput(f"There is no baseline {definition.baseline}; write it with: workbench check FILE --save")
-    test_set = Experiments(wb).test_sets.load(definition.test_set).first(definition.limit)
+    test_set = Experiments(wb).test_sets.load(definition.test_set).spread(definition.limit)
     report.check_comparable(definition.baseline, test_set, list(definition.runs), definition.metrics)
     baseline = report.read_baseline(definition.baseline)
     for bar in definition.bars:

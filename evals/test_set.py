@@ -331,13 +331,26 @@ class TestSet:
             judgments=tuple(judgment for judgment in self.judgments if judgment.question_id in wanted),
         )
 
-    def first(self, count: int | None) -> TestSet:
-        """Return the first ``count`` questions with and without an answer each. Raises InvalidInput below 1."""
+    def spread(self, count: int | None) -> TestSet:
+        """Return at most ``count`` questions with an answer, and as many without, evenly from its order.
+
+        The first ones alone are a poor pilot, because test sets are often sorted by document or difficulty.
+
+        Raises:
+            InvalidInput: A count below 1.
+        """
         if count is None:
             return self
         if count < 1:
             raise InvalidInput(f"Invalid number of queries {count}; use a whole number of at least 1.")
-        return self.only([question.id for question in (*self.answerable[:count], *self.unanswerable[:count])])
+        return self.only(
+            [question.id for group in (self.answerable, self.unanswerable) for question in _spread(group, count)]
+        )
+
+
+def _spread(questions: tuple[Question, ...], count: int) -> list[Question]:
+    size = min(count, len(questions))
+    return [questions[n * len(questions) // size] for n in range(size)]
 
 
 MAX_PROBLEMS_SHOWN = 20

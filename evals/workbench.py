@@ -63,7 +63,7 @@ class Workbench(workbench.workbench.Workbench):
             parameters: Parameters by strategy and name.
             index: Index whose chunker and model are used; the default one if None.
             scope: Part of your documents to search, instead of the test set's own.
-            limit: Use only the first questions.
+            limit: Use this many questions, evenly from the test set.
             budget: Stop when the searches have cost this many dollars, by the prices of the settings and models.
             repeats: Number of times that a strategy is run if it calls an LLM; the values are means, with a spread.
             on_progress: Called with each ``Progress``, instead of a progress bar.
@@ -76,7 +76,7 @@ class Workbench(workbench.workbench.Workbench):
         check_extra("eval")
         from evals.evaluation import measure
 
-        chosen = self.test_sets.read(test_set, scope).first(limit)
+        chosen = self.test_sets.read(test_set, scope).spread(limit)
         return measure(
             self,
             chosen,

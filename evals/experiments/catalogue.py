@@ -87,7 +87,7 @@ class Experiments:
             cells: What to run: strategies (NAME or NAME@INDEX), or cells.
             parameters: For the strategies, sets of parameters by strategy; each is a run.
             metrics: Metrics to measure.
-            limit_queries: Use only the first questions.
+            limit_queries: Use this many questions, evenly from the test set.
             experiment_id: Its id; a new one if None.
             bars_hash: Hash of the bars that it is made for.
             answers: Whether each run also answers the questions, by extracts if no LLM is configured.
@@ -98,7 +98,7 @@ class Experiments:
             ScopeError: A part of the test set's scope has been deleted.
         """
         info = self.test_sets.find_or_add(test_set)
-        chosen = self.test_sets.load(info.id).first(limit_queries)
+        chosen = self.test_sets.load(info.id).spread(limit_queries)
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
         planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats)
@@ -208,7 +208,7 @@ class Experiments:
     def test_set(self, experiment: Experiment) -> TestSet:
         """Return the version of the test set that the experiment uses."""
         stored = self.test_sets.load(experiment.test_set_id, experiment.test_set_version)
-        return stored.first(experiment.limit_queries)
+        return stored.spread(experiment.limit_queries)
 
     def run(
         self,

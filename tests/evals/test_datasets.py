@@ -110,7 +110,13 @@ def test_a_changed_word_changes_the_corpus_hash_and_the_order_of_the_judgments_c
 def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteTestSet) -> None:
     test_set = load_test_set(beir(asked={"q1": ("Cats?", {"cats": 1}), "q2": ("Dogs?", {"dogs": 0}), "q3": ("?", {})}))
     assert [question.id for question in test_set.answerable] == ["q1"]
-    assert test_set.first(5).questions == test_set.answerable
+    assert test_set.spread(5).questions == test_set.answerable
+
+
+def test_some_questions_of_a_test_set_are_taken_from_all_of_its_order() -> None:
+    sample = load_test_set("sample")
+    assert [question.id for question in sample.spread(5).answerable] == ["q001", "q026", "q051", "q076", "q101"]
+    assert len(sample.spread(10_000).questions) == len(sample.questions)
 
 
 @pytest.mark.parametrize(

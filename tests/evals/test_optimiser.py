@@ -103,6 +103,6 @@ def test_drawn_values_are_valid_and_repeatable() -> None:
 def test_too_few_questions_or_no_time_are_refused(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
     with pytest.raises(InvalidInput, match="at least 20"):
-        tune(wb, test_set.first(19), corpus, ["hybrid"], 10)
+        tune(wb, test_set.spread(19), corpus, ["hybrid"], 10)
     with pytest.raises(InvalidInput, match="limit of 0 s"):
         tune(wb, test_set, corpus, ["hybrid"], 0)

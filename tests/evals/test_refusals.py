@@ -56,7 +56,7 @@ def test_figures_of_refusals_can_be_checked_by_hand() -> None:
 def test_the_label_is_read_stored_and_written(wb: Workbench, marked: Path) -> None:
     test_set = load_test_set(marked)
     assert [question.id for question in test_set.unanswerable] == ["n1", "n2"]
-    assert [question.id for question in test_set.first(1).questions] == ["q1", "n1"]
+    assert [question.id for question in test_set.spread(1).questions] == ["q1", "n1"]
     stored = wb.test_sets.load(wb.test_sets.from_folder(marked, "Marked").id)
     assert stored.unanswerable == test_set.unanswerable and stored.questions_hash == test_set.questions_hash
     unmarked = [Question("n1", test_set.unanswerable[0].text)]

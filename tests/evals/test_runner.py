@@ -56,7 +56,7 @@ def test_spans_of_a_question_that_is_not_asked_are_in_no_mean(wb: Workbench, bei
 
 
 def test_parameters_reach_the_strategy_and_wrong_ones_are_refused(wb: Workbench, beir: WriteTestSet) -> None:
-    test_set = load_test_set(beir()).first(2)
+    test_set = load_test_set(beir()).spread(2)
     corpus = index_corpus(wb, test_set)
     run = runs.run_strategies(wb, test_set, corpus, ["hybrid"], parameters={"hybrid": {"vector_weight": 1.0}})
     assert run.strategies["hybrid"].parameters["vector_weight"] == 1.0

@@ -153,7 +153,7 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_in_the_
 
 
 def test_what_a_deleted_ranker_found_is_no_answer_for_the_next_of_its_name(river: Workbench) -> None:
-    sample = load_test_set("sample").first(2)
+    sample = load_test_set("sample").spread(2)
     corpus, tables = index_corpus(river, sample), RunTables(river.corpus.database)
     values = make_run_row(sample, corpus, "learned", check_parameters("learned", {"ranker": "mine"}), 10)
     began = tables.begin(values)

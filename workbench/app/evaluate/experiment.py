@@ -333,7 +333,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
 
 
 def _describe_plan(experiment: Experiment) -> str:
-    limit = f"first {experiment.limit_queries} questions · " if experiment.limit_queries else ""
+    limit = f"{experiment.limit_queries} of the questions · " if experiment.limit_queries else ""
     return (
         f"{limit}{count_text(experiment.runs, 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
         f"{experiment.status}. {experiment.message}"

@@ -121,3 +121,15 @@ def test_documents_that_are_copies_are_folded(wb: Workbench, source: str) -> Non
     assert len(result.documents) == 9
     [notice] = [hit for hit in result.documents if hit.title.startswith("notice")]
     assert len(notice.copies) == 29
+
+
+def test_a_long_text_under_other_titles_is_folded_and_a_short_one_is_not(wb: Workbench, tmp_path: Path) -> None:
+    for town in ("Bremen", "Erfurt", "Kassel", "Rostock"):
+        (tmp_path / f"{town}.txt").write_text(f"{PUMP} Report every crack to the works.", encoding="utf-8")
+        (tmp_path / f"{town} hours.md").write_text("The greenhouse opens at nine.", encoding="utf-8")
+    source = wb.ingest([tmp_path], source="Towns").source_id
+    for strategy in ("keyword", "rerank"):
+        result = wb.search_service.search(QUESTION, Ask(strategy, 10, Scope(sources=(source,))))
+        assert [len(hit.copies) for hit in result if PUMP[:30] in hit.text] == [3]
+        hours = wb.search_service.search("When does the greenhouse open?", Ask(strategy, 10, Scope(sources=(source,))))
+        assert sum("opens at nine" in hit.text for hit in hours) == 4

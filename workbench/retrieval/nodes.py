@@ -137,13 +137,15 @@ def match_type(legs: Mapping[str, Leg]) -> str:
 # Two texts are copies if they have the same words in the same order, whatever their case, markup, punctuation and
 # spaces. They are also copies if most of their word triples are the same and they differ only in spelling, in function
 # words, or in words that one of them adds. A different number, sign, name, negation or value of a field is another
-# text: two data sheets and two tickets are never copies. Nor are passages of two sources, or of two documents whose
-# titles or file names differ in more than what marks a copy: the same words in two reports are two facts.
+# text: two data sheets and two tickets are never copies. Nor are passages of two sources. If the titles or file names of
+# two documents differ in more than what marks a copy, only long passages with the same words are: a sentence that is
+# the same in two reports is two facts.
 
 MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in both
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared
 MIN_SPLIT_WORDS = 8  # texts with fewer words between spaces, as in Chinese, are always compared
 MIN_SPELLING_RATIO = 0.8  # of two spellings of a word
+MIN_BOILERPLATE_WORDS = 30  # words between spaces, from which on a text that is the same under another title is a copy
 NEGATIONS = frozenset((
     "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "nie",
     "ohne", "ne", "pas", "jamais", "sans", "sin",
@@ -154,6 +156,7 @@ _TITLE_WORD = re.compile(r"[^\W_]+")
 _NUMBERED_WORD = re.compile(r"([^\W\d_]{3,})\d{1,2}\b")  # copy2, but not Q2
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+_EMPHASIS = dict.fromkeys(map(ord, "*_#`"))
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(
     r"(?:(?<![^\W_])[-\u2212])?\d+(?:[.,:/-]\d+)*"  # numbers, versions and dates with their signs
@@ -201,16 +204,21 @@ class CopyFolder:
     def __init__(self) -> None:
         self.nodes: list[NodeWithScore] = []
         self._documents: dict[tuple[object, ...], list[tuple[NodeWithScore, ComparedText]]] = {}
+        self._boilerplate: dict[tuple[str, ...] | None, NodeWithScore] = {}
 
     def add(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         """Add further nodes and return all that are not copies."""
         for node in nodes:
             passage, text = node_passage(node), ComparedText(node.node.get_content())
             kept = self._documents.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
-            best = next((one for one, known in kept if are_copies(known, text)), None)
+            words = text.raw.translate(_EMPHASIS).casefold().split()
+            same = (passage.source_id, *words) if len(words) >= MIN_BOILERPLATE_WORDS else None
+            best = self._boilerplate.get(same) or next((one for one, known in kept if are_copies(known, text)), None)
             if best is None:
                 kept.append((node, text))
                 self.nodes.append(node)
+                if same:
+                    self._boilerplate[same] = node
                 continue
             passages: dict[int, StoredPassage] = best.node.metadata.setdefault(COPIES, {})
             for copied in (passage, *node.node.metadata.get(COPIES, {}).values()):

@@ -96,6 +96,12 @@ def find_names(text: str) -> Iterator[tuple[str, int, int]]:
                 yield folded.lower().replace("\\", "/"), first, last
 
 
+def is_code(text: str) -> bool:
+    """Return whether a text is nothing but tokens with signs, such as 1.3.2 or PPR-9087, and has a digit."""
+    covered = {position for _, start, end in find_names(text) for position in range(start, end)}
+    return any(map(str.isdigit, text)) and all(at in covered for at, sign in enumerate(text) if sign.isalnum())
+
+
 def find_language(name: str) -> str | None:
     """Return the keyword index's name for a language name or an ISO 639-1 code; None if unknown."""
     key = name.strip().lower()
@@ -279,7 +285,7 @@ INVISIBLE_CHARACTERS = re.compile(
 DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)")
 TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor movements in logs (ECMA-48)
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
-TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
+TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\n)")  # reads a run once, even if it has a million blanks
 MAX_GAP = "\n" * 20  # code may have several blank lines in a row; more would fill passages
 WIDE_GAPS = re.compile(MAX_GAP + r"\n+")
 # Ligatures of Latin letters, and full-width letters and digits, which no embedding model knows

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingestion import large_text_process
-from workbench import Workbench
+from workbench import Scope, Workbench
 from workbench.ingestion import embedding, writing
 from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, spans
 from workbench.models.hashing import HashEncoder
@@ -96,3 +96,11 @@ def test_a_text_that_is_measured_in_parts_is_cut_as_one_measured_whole(
     whole = chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options)
     monkeypatch.setattr(spans, "MAX_TOKENIZED_CHARS", 100)
     assert chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options) == whole
+
+
+def test_a_line_of_a_million_blanks_is_normalised_and_cut_in_seconds(wb: Workbench, tmp_path: Path) -> None:
+    """Quadratic time took minutes, which held up every file of the ingest."""
+    (tmp_path / "blank.txt").write_text("Amber" + " " * 1_000_000 + "pier\n" + "-" * 100_000 + "\nSluice.")
+    report = wb.ingest([tmp_path], source="Blanks")
+    assert report.added == 1
+    assert wb.search("sluice", "keyword", scope=Scope(sources=(report.source_id,)))[0].path == "blank.txt"

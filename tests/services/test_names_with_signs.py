@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.text import find_names, normalise
+from workbench.text import find_names, is_code, normalise
 
 TEXTS = {
     "old.md": "Release 2.3.1 of the pump software, with 1 new valve, 3 fixes. Version 3.2.1 follows 2.3.1.",
@@ -74,6 +74,17 @@ def named(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 @pytest.mark.parametrize("strategy", ["keyword", "hybrid"])
 def test_a_name_finds_its_document_first(named: Workbench, strategy: str) -> None:
     assert {question: named.search(question, strategy, limit=3)[0].path for question in ASKED} == ASKED
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "rerank"])
+def test_a_question_that_is_only_a_code_counts_words_before_similarity(named: Workbench, strategy: str) -> None:
+    """The vectors are as near to other versions, as those of models that read digits one by one."""
+    hits = named.search("1.3.2", strategy, limit=3)
+    assert hits[0].path == "new.md"
+    assert hits[0].score > 2 * hits[1].score
+    assert [is_code(text) for text in ("1.3.2", "PPR-9087?", "release 2.3.1", "state-of-the-art", "2030")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
 
 
 def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:

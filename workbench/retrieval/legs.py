@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from workbench import types
 from workbench.models.language_identifier import rank_configurations
 from workbench.retrieval.bm25 import idf
-from workbench.text import CONFIGURATIONS
+from workbench.text import CONFIGURATIONS, is_code
 
 if TYPE_CHECKING:
     from workbench.retrieval.query import Query, Words
@@ -41,6 +41,9 @@ MIN_LANGUAGE_PROBABILITY = 0.1  # minimum probability of an index language; in E
 MIN_LETTERS = 20  # shorter texts in Latin letters are too short to detect a language
 MIN_PASSAGES = 1000  # minimum index size for idf: in a small one a single passage makes a word rare or common
 CROSS_LANGUAGE_CONFIDENCE = 0.6  # confidence in token similarity across languages; whole sentences are more similar
+# Of similarity for a question that is only a version, an address or a part number, which models read as a few digits:
+# they find 2.3.1 as near to 1.3.2 as 1.3.2 itself.
+CODE_CONFIDENCE = 0.2
 
 
 def full_confidence(query: Query) -> float:
@@ -55,6 +58,8 @@ def vector_confidence(query: Query) -> float:
     words = query.words
     if not words.weights.ids:
         return 1.0
+    if is_code(query.text):
+        return CODE_CONFIDENCE
     return _typo_factor(query) * compute_reading_confidence(
         query.share_read,
         query.spread,

@@ -86,9 +86,9 @@ def join_wordless(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
         if good:
             joined.append(_extend_piece(task, piece, waiting) or piece if waiting else piece)
             waiting = None
-        elif joined and (longer := _extend_piece(task, joined[-1], piece)):
+        elif joined and waiting is None and (longer := _extend_piece(task, joined[-1], piece)):
             joined[-1] = longer
-        elif joined and (parted := _move_last_word(task, joined, piece)):
+        elif joined and waiting is None and (parted := _move_last_word(task, joined, piece)):
             joined[-1:] = parted
         else:
             waiting = (waiting and _extend_piece(task, piece, waiting)) or piece

@@ -386,6 +386,7 @@ class Document(Value):
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     status: str = "completed"
     passages_count: int = 0
+    document_date: date | None = None  # in its metadata or file name, or else of its last commit or change
     created_at: datetime | None = None
     updated_at: datetime | None = None
 

@@ -68,3 +68,18 @@ def test_a_file_has_the_day_of_its_last_commit_or_else_of_its_last_change(
     subprocess.run([*git, "commit", "-q", "-m", "Keep"], check=True)
     dates = {item.key: item.file_date for item in list_files([tmp_path]).items}
     assert dates == {"kept.md": date(2029, 5, 6), "new.md": date(2030, 3, 17)}
+    for root in (tmp_path / "kept.md", tmp_path.parent):
+        [kept] = [item for item in list_files([root]).items if item.name == "kept.md"]
+        assert kept.file_date == date(2029, 5, 6), "a repository's file alone, or a folder with repositories"
+
+
+def test_a_date_that_is_not_understood_is_noted_and_not_replaced(wb: Workbench, tmp_path: Path) -> None:
+    for name, written in {"day": "03/05/2030", "none": "soon", "list": "[2030-03-05]", "log": "05-Mar-2030"}.items():
+        (tmp_path / f"{name}.md").write_text(f"---\ndate: {written}\n---\nThe pier opens.\n")
+    report = wb.ingest([tmp_path], source="Dates")
+    assert [note for note in report.notes if "dates" in note] == [
+        "day.md: not fully read: dates that are ambiguous or not understood (1)."
+    ]
+    dates = {document.title: document.document_date for document in wb.documents.list(source_id=report.source_id)}
+    assert dates.pop("none") == date.today()  # that of the file
+    assert dates == {"day": None, "list": date(2030, 3, 5), "log": date(2030, 3, 5)}

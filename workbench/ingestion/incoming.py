@@ -256,7 +256,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
             if path.resolve() not in real:
                 real.add(path.resolve())
                 keys[path] = readable_path(path.relative_to(root).as_posix() if path != root else path.name)
-    dates = _commit_dates([root for root in roots if root.is_dir()])
+    dates = _commit_dates(_list_repositories(roots, keys))
     items = [*(_file_item(path, key, dates) for path, key in _make_keys_unique(keys).items()), *packed]
     kinds.update(readable_path(path.suffix.lower()) for path in unread)
     kinds.update(HIDDEN_FILES for _path in hidden)
@@ -326,6 +326,14 @@ def _change_date(path: Path) -> date | None:
         return datetime.fromtimestamp(path.stat().st_mtime).date()
     except (OSError, ValueError, OverflowError):
         return None
+
+
+def _list_repositories(roots: Iterable[Path], files: Iterable[Path]) -> list[Path]:
+    """Return the folders that are or may be in a git repository: those given, and repositories below them."""
+    given = {root if root.is_dir() else root.parent for root in roots}
+    parents = {parent for file in files for parent in file.parents}
+    below = {parent for parent in parents if not given.isdisjoint(parent.parents) and (parent / ".git").exists()}
+    return sorted(given | below)
 
 
 def _commit_dates(folders: Iterable[Path]) -> dict[Path, date]:

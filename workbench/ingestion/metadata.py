@@ -154,16 +154,18 @@ DATE_KEYS = (
     "created", "creation", "dctermscreated", "written",
     "time",
 )  # fmt: skip
-DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^date(?=.)")
+DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dc|dcterms|citation|article)(?=.)")
 YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
 DAY_MONTH = re.compile(
-    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)? (?:de |of )?([^\W\d_]{3,10})\.?,? (?:de )?(\d{4})\b"
+    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:de |of )?([^\W\d_]{3,10})\.?,?[ -](?:de )?(\d{4})\b"
 )
 MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
 YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?年 ?(\d{1,2})(?: ?月(?: ?(\d{1,2}) ?日)?)?)?")
 MONTH_YEAR = re.compile(r"([^\W\d_]{3,10})\.? (\d{4})")
 ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
+UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with one has no date, not that of its file
+DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}([-/.])\d{1,2}\1\d{2}")
 EPOCH_DIGITS = (9, 10, 13)  # of seconds or milliseconds since 1970; fewer could be a year or a day
 NAME_DATE = re.compile(r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))(?![0-9])")
 MONTHS = (  # first letters in English, German, French, Spanish
@@ -175,6 +177,22 @@ MONTHS = (  # first letters in English, German, French, Spanish
 
 def document_date(metadata: Mapping[str, object], name: str = "") -> date | None:
     """Return the date in a document's metadata, or else in its file name; None if there is none that can be parsed."""
+    values = _date_values(metadata)
+    dates = (_parse_date_value(values[key]) for key in DATE_KEYS if key in values)
+    found = next((each for each in dates if each is not None), None)
+    dated = NAME_DATE.search(name) if found is None else None
+    return parse_written_date(re.sub(r"[-_.]", "", dated[0])) if dated else found
+
+
+def has_unread_date(metadata: Mapping[str, object]) -> bool:
+    """Return whether the metadata has what looks like a date but is ambiguous or not understood, and no other date."""
+    values = _date_values(metadata)
+    written = [str(values[key]) for key in DATE_KEYS if key in values]
+    return document_date(metadata) is None and any(DATE_LIKE.search(text) for text in written)
+
+
+def _date_values(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of the metadata that may be dates, by key as in ``DATE_KEYS``, and others."""
     values: dict[str, object] = {}
     for key, value in metadata.items():
         entries = value.items() if isinstance(value, Mapping) else ()
@@ -184,10 +202,7 @@ def document_date(metadata: Mapping[str, object], name: str = "") -> date | None
                 folded = _fold_key(str(inner))
                 values.setdefault(_fold_key(key) if folded == "date" else folded, own)
                 values[_fold_key(key)] = own if folded == "date" else values[_fold_key(key)]
-    dates = (_parse_date_value(values[key]) for key in DATE_KEYS if key in values)
-    found = next((each for each in dates if each is not None), None)
-    dated = NAME_DATE.search(name) if found is None else None
-    return parse_written_date(re.sub(r"[-_.]", "", dated[0])) if dated else found
+    return values
 
 
 def _fold_key(key: str) -> str:
@@ -199,6 +214,8 @@ def _fold_key(key: str) -> str:
 
 def _parse_date_value(value: object) -> date | None:
     """Return the date of a value in metadata: a text, or the seconds or milliseconds since 1970."""
+    if isinstance(value, list) and value:
+        value = cast("list[object]", value)[0]
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()

@@ -26,7 +26,7 @@ from workbench.ingestion.batches import (
 )
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
-from workbench.ingestion.metadata import document_date, left_out_counts, page_notes
+from workbench.ingestion.metadata import UNREAD_DATES, document_date, has_unread_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
 from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
@@ -232,6 +232,11 @@ class Pipeline:
             return before
         raw = read_item(item, data, on_page, preparing.parser, preparing.options)
         media_type = original_type(item.name)
+        metadata, day = raw.metadata, document_date(raw.metadata, item.name if item.url is None else "")
+        if day is None and has_unread_date(metadata):
+            metadata = {**metadata, "left_out": {**left_out_counts(metadata), UNREAD_DATES: 1}}
+        elif day is None:
+            day = item.file_date
         return NewDocument(
             source_id=preparing.source_id,
             key=item.key,
@@ -242,10 +247,10 @@ class Pipeline:
             path=item.path,
             url=item.url,
             language=raw.language,
-            metadata=raw.metadata,
+            metadata=metadata,
             pages=raw.pages,
             scans=raw.scans,
-            document_date=document_date(raw.metadata, item.name if item.url is None else "") or item.file_date,
+            document_date=day,
             file=(item.name, media_type, data) if media_type else None,
         )
 

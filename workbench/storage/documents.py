@@ -78,7 +78,6 @@ class DocumentRecord(Document):
     key: str = ""
     language: str = ""
     pages: Sequence[Sequence[int]] = ()
-    document_date: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -557,6 +557,7 @@ MAX_DOCUMENTS_SHOWN = 5_000  # documents listed at once
 DOCUMENT_COLUMNS = (
     Column("title", "Document"),
     Column("type", "Type", whole=True),
+    Column("date", "Date", "shown"),
     Column("passages", "Passages", "number"),
     Column("updated", "Updated", "shown"),
 )
@@ -627,13 +628,14 @@ def _show_document_actions(wb: Workbench, selected: list[Document]) -> None:
 
 def _make_document_row(document: Document) -> dict[str, Any]:
     known = [f"{name}: {text[:MAX_METADATA_CHARS]}" for name, text in list_metadata(document).items()]
-    where = " · ".join(filter(None, (document.path or document.url, *known)))
+    where, dated = " · ".join(filter(None, (document.path or document.url, *known))), document.document_date
     return {
         "id": document.id,
         "name": document.title,
         "cells": {
             "title": document.title,
             "type": document.document_type,
+            "date": {"text": f"{dated:%-d %b %Y}" if dated else "–", "order": str(dated or "")},
             "passages": document.passages_count,
             "updated": make_time_cell(document.updated_at),
         },

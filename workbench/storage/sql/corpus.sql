@@ -167,7 +167,8 @@ FROM documents d LEFT JOIN index_documents i ON i.document_id = d.id AND i.index
 WHERE d.source_id = %(source_id)s
 
 -- document_list: documents without their text; NULL parameters are ignored
-SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_hash, d.metadata, d.status, d.created_at, d.updated_at,
+SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_hash, d.metadata, d.status, d.document_date, d.created_at,
+    d.updated_at,
     coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
         WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
 FROM documents d JOIN sources s ON s.id = d.source_id

@@ -28,6 +28,7 @@ from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import (
     check_comparable,
     describe_judged_outside,
+    describe_pageless,
     describe_weaknesses,
     describe_wording,
     find_changes,
@@ -1095,7 +1096,7 @@ def measure(
             on_progress=show, should_stop=should_stop,
         )  # fmt: skip
     run = add_run_files(run, files, checked)
-    notes = [*test_set.problems, *describe_judged_outside(wb, test_set)]
+    notes = [*test_set.problems, *describe_judged_outside(wb, test_set), *describe_pageless(test_set, corpus)]
     if test_set.nowhere:
         missing = list_choices(test_set.nowhere, 5)
         notes.append(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")

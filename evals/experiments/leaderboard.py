@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from evals.experiments.runs import CellResult, Experiment, Ranking, StrategyRun
-from evals.gateway import describe_deleted, list_documents, resolve_scope
+from evals.gateway import IndexedCorpus, describe_deleted, list_documents, resolve_scope
 from evals.measures.metrics import measure_unjudged, metric_title
 from evals.measures.significance import (
     EQUALITY_TOLERANCE,
@@ -392,6 +392,16 @@ def describe_judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]
         f"{count_text(len(outside), 'document')} judged relevant {are} outside the scope of this test set "
         f"({test_set.scope.text}), so no search finds {'it' if len(outside) == 1 else 'them'}.",
     )
+
+
+def describe_pageless(test_set: TestSet, corpus: IndexedCorpus) -> tuple[str, ...]:
+    """Return a sentence on the documents whose pages were judged but that have none, such as Markdown; () if none."""
+    keys = {key for places in test_set.pages.values() for key, _ in places}
+    pageless = [key for key in sorted(keys) if any(not corpus.pages(one) for one in corpus.document_ids([key]))]
+    if not pageless:
+        return ()
+    shown = list_choices(pageless, 5)
+    return (f"Pages are judged of documents without pages, so these judgments are never met: {shown}.",)
 
 
 CONTENT_WORD = re.compile(r"\w{4,}")  # shorter words are mostly grammar

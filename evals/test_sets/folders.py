@@ -231,6 +231,9 @@ def load_test_set(name: str | Path) -> TestSet:
         raise InvalidInput(
             f"No question of {folder.name!r} has a relevant document; its qrels must use the queries' ids."
         )
+    if unknown := {judgment.question_id for judgment in judgments} - ids:
+        shown = list_choices(sorted(unknown), 5)
+        problems.append(f"Judged for questions that queries.jsonl lacks, so not used: {shown}; check the ids.")
     left_out: list[str] = []
     own = FolderCorpus(lambda: read_corpus(corpus, left_out), left_out)
     return TestSet(

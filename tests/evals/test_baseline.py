@@ -138,6 +138,14 @@ def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench,
     assert "missing from corpus" not in run(wb, str(beir(TEXTS, ASKED, name="whole")), "--strategies", "keyword")[2]
 
 
+def test_judgments_of_unknown_questions_are_named(wb: Workbench, beir: WriteTestSet) -> None:
+    folder = beir(TEXTS, ASKED)
+    with (folder / "qrels.tsv").open("a") as file:
+        file.write("\nnobody\tgrove\t1\n")
+    said = run(wb, str(folder), "--strategies", "keyword")[2]
+    assert "Judged for questions that queries.jsonl lacks, so not used: 'nobody'; check the ids." in said
+
+
 @pytest.mark.parametrize(
     "words", [["--strategies", "fastest"], ["--metrics", "bleu@3"], ["--strategies", ","], ["--limit-queries", "0"]]
 )

@@ -81,6 +81,14 @@ def test_a_folder_of_pdfs_is_read_with_its_pages_and_measured_by_the_command(
     assert any("right document" in text for text in lines)
 
 
+def test_judged_pages_of_a_document_without_pages_are_named(wb: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "otters.md").write_text("Otters swim.")
+    (tmp_path / "questions.jsonl").write_text('{"id": "1", "text": "Who swims?", "document": "otters.md", "pages": [1]}')
+    notes = wb.evaluate(str(tmp_path), ["keyword"]).notes
+    expected = "Pages are judged of documents without pages, so these judgments are never met: 'otters.md'."
+    assert expected in notes
+
+
 def test_pages_stay_with_a_stored_test_set_and_its_experiments(wb: Workbench, reports: Callable[..., Path]) -> None:
     experiments = Experiments(wb)
     stored = experiments.test_sets.add(load_test_set(reports()))

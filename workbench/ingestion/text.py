@@ -139,6 +139,7 @@ DEVIATIONS = {
 }  # fmt: skip
 MIN_UTF8_SHARE = 0.95  # share of valid sequences among those outside ASCII that makes a text UTF-8 at once
 MIN_MIXED_UTF8_SHARE = 0.5  # the same if no other encoding is declared; other encodings have next to none by chance
+MIN_DECLARED_UTF8_SHARE = 0.2  # the same if UTF-8 is declared
 ENCODING_LABELS = {
     "cp932": "shift_jis", "cp949": "euc-kr", "big5hkscs": "big5", "utf-8-sig": "utf-8", "iso2022_jp_ext": "iso-2022-jp",
 }  # fmt: skip
@@ -197,7 +198,8 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         if broken <= len(text) * MAX_BROKEN_SHARE:
             return codec, None if broken else text
     guess = guess_encoding(data)
-    if share >= MIN_MIXED_UTF8_SHARE and guess not in MULTI_BYTE_CODECS:
+    least = MIN_DECLARED_UTF8_SHARE if codec == "utf-8" else MIN_MIXED_UTF8_SHARE
+    if share >= least and guess not in MULTI_BYTE_CODECS:
         text = data.decode("utf-8", errors="windows-1252")
         leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
         record_fact("encoding", "utf-8")

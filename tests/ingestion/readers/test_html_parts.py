@@ -1,10 +1,12 @@
-"""A large page converted in parts gives the same result as converted whole."""
+"""Parts of HTML pages that the converter alone would lose, join or number wrongly."""
 
 from __future__ import annotations
 
 import pytest
 from lxml import html
 
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.html import PART_CHARS, read_html, split_element
 
 SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>code {0}</code></pre>tail {0}</section>"
@@ -29,3 +31,84 @@ def test_parts_are_cut_between_blocks_only_and_lose_nothing() -> None:
     assert all(len(part) <= PART_CHARS for part in parts[1:-1])
     whole = html.fromstring(f"<div>{''.join(parts)}</div>")
     assert "".join(whole.itertext()) == "".join(page.itertext())
+
+
+def read(page: str, name: str = "page.html") -> RawDocument:
+    return read_bytes(page.encode(), name)
+
+
+def test_xhtml_is_read_without_prefixes_entities_and_marks_of_data() -> None:
+    page = """<?xml version="1.0"?><!DOCTYPE h:html [<!ENTITY firm "Pegel AG">]>
+    <h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>Gauge</h:title></h:head><h:body><h:h1>Head</h:h1>
+    <h:p/><h:p>By &firm; &amp; sons.</h:p><![CDATA[1 < 2]]><h:table><h:tr><h:td>a</h:td></h:tr></h:table>
+    </h:body></h:html>"""
+    document = read(page, "gauge.xhtml")
+    assert document.title == "Gauge"
+    assert document.text.split("\n\n") == ["# Head", "By Pegel AG & sons.", "1 < 2", "| a |\n| --- |"]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<div><img alt="Pump"><img alt="Valve"></div>', "Pump Valve"),
+        ("<fieldset><legend>Way</legend>Post</fieldset>", "Way\n\nPost"),
+        ("<center>One</center><center>Two</center>", "One\n\nTwo"),
+        ("<select><option>Red</select><select><option>Blue</select>", "Red Blue"),
+        ("<p>a <x-card>One</x-card><x-card>Two</x-card></p>", "a One Two"),
+        ("<p>on<x-b>ly</x-b>, <x-c>x</x-c>y</p>", "on ly, xy"),
+        ('<p>In <span style="display: block">one</span><span style="display:flex">two</span></p>', "In one two"),
+        ('<p>the <img alt="O">pen gate</p>', "the Open gate"),
+        ("<details><summary>Why</summary>Salt</details>Signed", "Why\n\nSalt\n\nSigned"),
+    ],
+)
+def test_parts_that_a_page_shows_apart_do_not_join(page: str, text: str) -> None:
+    assert read(f"<body>{page}</body>").text.strip() == text
+
+
+@pytest.mark.parametrize(
+    ("attributes", "labels"),
+    [
+        ("", ["1.", "12.", "13."]),
+        ("start=5", ["5.", "12.", "13."]),
+        ("reversed", ["3.", "12.", "11."]),
+        ("type=a", ["a.", "l.", "m."]),
+        ("type=I", ["I.", "XII.", "XIII."]),
+        ('style="list-style-type: lower-roman"', ["i.", "xii.", "xiii."]),
+        ("type=A start=28", ["AB.", "L.", "M."]),
+    ],
+)
+def test_items_have_the_numbers_that_a_page_shows(attributes: str, labels: list[str]) -> None:
+    text = read(f"<ol {attributes}><li>one</li><li value=12>two</li><li>three</li></ol>").text
+    assert [line.split()[0] for line in text.splitlines()] == labels
+
+
+def test_a_page_drawn_by_scripts_is_read_from_its_linked_data_or_noted() -> None:
+    data = """{"@type": "FAQPage", "mainEntity": [{"@type": "Question", "name": "Who \\"sells\\" rope?",
+      "acceptedAnswer": {"@type": "Answer", "text": "<p>The <b>chandler</b>.</p>"}}], "author": {"name": "Ann"}}"""
+    script = "<script>draw()</script><main>Loading</main>"
+    document = read(f'<script type="application/ld+json">{data}</script>{script}')
+    assert document.text.split("\n\n") == ["Loading", 'Who "sells" rope?', "The **chandler**."]
+    assert "left_out" not in document.metadata
+    assert read(script).metadata["left_out"] == {"parts that scripts draw": 1}
+    assert "left_out" not in read("<main>A short page.</main>").metadata
+
+
+def test_labels_of_drawings_are_read_and_templates_counted() -> None:
+    page = """<svg><title>Levels</title><desc>Rising since May</desc><path d="M0"/></svg><p><span role="img"
+      aria-label="Five stars">★</span></p><template><p>Two words</p></template>"""
+    document = read(page)
+    assert " ".join(document.text.split()) == "Levels, Rising since May ★ Five stars"
+    assert document.metadata["left_out"] == {"words of templates": 2}
+
+
+def test_an_address_that_is_protected_against_robots_is_decoded() -> None:
+    code = bytes([0x6B, *(byte ^ 0x6B for byte in b"ann@example.org")]).hex()
+    assert read(f'<p>To <a data-cfemail="{code}">[email protected]</a>.</p>').text == "To ann@example.org."
+
+
+def test_a_table_has_one_rule_and_escapes_the_bars_in_cells() -> None:
+    rows = "<tfoot><tr><td>Sum</td><td>3</td></tr></tfoot><thead><tr><th>Gate</th><th>m</th></tr></thead>"
+    rows += "<tbody><tr><td>a|b</td><td>1</td></tr></tbody><tbody><tr><td>c</td><td>2</td></tr></tbody>"
+    assert read(f"<table>{rows}</table>").text.strip().splitlines() == [
+        "| Gate | m |", "| --- | --- |", "| a\\|b | 1 |", "| c | 2 |", "| Sum | 3 |",
+    ]  # fmt: skip

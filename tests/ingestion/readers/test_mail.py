@@ -34,7 +34,21 @@ def test_a_message_is_its_headers_and_body_with_forwarded_ones_below() -> None:
     lines = [line.strip() for line in document.text.splitlines() if line.strip()]
     date = "Date: Tue, 05 Mar 2030 23:30:00 +0100"
     assert lines[:4] == ["# Prüfung des Pegels", "From: Jörg <j@example.org>", "To: a@example.org", date]
-    assert lines[4:] == ["Grüße vom Pegel.", "# Float", "From: b@example.org", "The float sticks."]
+    body = ["Grüße vom Pegel.", "Attachment not read: a.pdf"]
+    assert lines[4:] == [*body, "# Float", "From: b@example.org", "The float sticks."]
+
+
+def test_attached_texts_are_read_under_their_names() -> None:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Levels", "a@example.org"
+    message.set_content("See below.")
+    message.add_attachment("The float is at nine.", filename="float.txt")
+    message.add_attachment("<p>Gate <b>four</b></p>", subtype="html", filename="gate.html")
+    message.add_attachment(b"\1\2\3" * 20, maintype="text", subtype="plain", filename="broken.txt")
+    document = read(bytes(message))
+    parts = ["See below.", "## float.txt", "The float is at nine.", "## gate.html", "Gate **four**"]
+    assert [line for line in document.text.splitlines() if line][2:] == [*parts, "Attachment not read: broken.txt"]
+    assert document.metadata["left_out"] == {"attachments": 1}
 
 
 @pytest.mark.parametrize(

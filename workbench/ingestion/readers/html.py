@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -397,7 +399,40 @@ def _make_code_converter() -> type[Any]:
             body, _, end = rest.rpartition("```")
             return f"{head}{fence}{body}{fence}{end}"
 
+        def convert_li(self, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: ANN401 - markdownify's types
+            """Return a list item with the number or letter that a page shows."""
+            item: str = super().convert_li(el, text, parent_tags)  # pyright: ignore[reportAttributeAccessIssue]
+            return f"{el[ITEM_LABEL]}.{item.partition('.')[2]}" if el.get(ITEM_LABEL) and "." in item else item
+
     return CodeConverter
+
+
+ITEM_LABEL = "item-label"  # an attribute of our own
+LIST_STYLE = re.compile(r"list-style[\w-]*\s*:[^;]*?(lower|upper)-(alpha|latin|roman)")
+ROMAN_NUMERALS = {"l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4, "i": 1}
+
+
+def _label_items(numbered: HtmlElement) -> None:
+    """Give the items of an ordered list the labels that a page shows, by HTML's start, value, reversed and type."""
+    items, step = numbered.findall("li"), -1 if "reversed" in numbered.attrib else 1
+    start, form = numbered.get("start", ""), numbered.get("type", "")
+    if style := LIST_STYLE.search(numbered.get("style", "")):
+        form = ("iI" if style[2] == "roman" else "aA")[style[1] == "upper"]
+    number = (int(start[:9]) if start.isdecimal() else len(items) if step < 0 else 1) - step
+    for item in items:
+        value = item.get("value", "")
+        number = int(value[:9]) if value.isdecimal() else number + step
+        item.set(ITEM_LABEL, _format_ordinal(number, item.get("type", form)))
+
+
+def _format_ordinal(number: int, form: str) -> str:
+    letters, rest = "", number
+    if form in ("a", "A") and 0 < number <= 26 * 27:
+        letters = chr(96 + (number - 1) // 26).strip("`") + chr(97 + (number - 1) % 26)
+    for numeral, size in ROMAN_NUMERALS.items() if form in ("i", "I") and 0 < number < 90 else ():
+        letters += numeral * (rest // size)
+        rest %= size
+    return (letters.upper() if form.isupper() else letters) or str(number)
 
 
 COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -410,6 +445,11 @@ SELF_CLOSED_TAG = re.compile(  # in HTML, these would contain the rest of the pa
     r"<(title|script|style|iframe|textarea|a|div|span|p|td|th|i|b|em|strong|li|ul|section)\b((?:\s[^<>]*?)?)\s*/>",
     re.IGNORECASE,
 )
+INTERNAL_SUBSET = re.compile(r"(<!DOCTYPE[^\[>]*)\[(.*?)\]\s*>", re.IGNORECASE | re.DOTALL)
+ENTITY = re.compile(r"""<!ENTITY\s+([\w.-]+)\s+(["'])([^"'&]{0,100})\2\s*>""")
+REFERENCE = re.compile(r"&([\w.-]+);")
+HTML_PREFIX = re.compile(r"xmlns:([\w-]+)\s*=\s*.http://www\.w3\.org/(?:1999/xhtml|1998/Math/MathML|2000/svg)\b")
+CDATA = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<!\[CDATA\[(.*?)\]\]>", re.IGNORECASE | re.DOTALL)
 WRAPPER_TAG = re.compile(r"</?(?:div|span|font|center|section|b|i|u|em|strong|blockquote)\b[^>]*>", re.IGNORECASE)
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
@@ -482,6 +522,7 @@ UNREAD_TAGS = frozenset(
 # Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
 UNKNOWN_VOID_TAGS = ("wbr", "embed", "source", "track", "keygen", "command", "bgsound")
 MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "object", "embed", "video", "audio"))
+MIN_PAGE_WORDS = 10  # of a page with scripts below which they are taken to write its text
 MIN_PART_CHARS = 40  # of a header, aside or footer next to <main> that is content
 PART_TAGS = frozenset(("header", "footer", "aside"))
 FILE_UNREAD_ROLES = frozenset(("navigation", "search"))
@@ -489,10 +530,24 @@ UNREAD_ROLES = frozenset(("navigation", "banner", "contentinfo", "search"))
 QUESTION_TAGS = frozenset(("summary", "dt"))
 PAGE_TAGS = frozenset(("html", "body", "main"))  # hidden only until a script runs
 HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "noscript", "template"))
+# Blocks whose lines the converter would join, and parts that are apart from their neighbours on the screen
+UNKNOWN_BLOCK_TAGS = frozenset((
+    "address", "aside", "center", "details", "dialog", "fieldset", "figure", "footer", "form", "header", "hgroup",
+    "legend", "main", "marquee", "menu", "nav", "optgroup", "option", "search",
+))  # fmt: skip
+APART_TAG = "apart-text"  # for the words of an image or a list of options
+APART_NAMES = frozenset(
+    ("button", "cell", "columnheader", "img", "label", "meter", "output", "progress", "select", "tab")
+)
+APART_STYLE = re.compile(r"(?<![\w-])display\s*:\s*(?!inline|none|contents)[a-z]", re.IGNORECASE)
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
 MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
 META_ATTRIBUTES = ("name", "property", "itemprop", "http-equiv")
+LINKED_DATA_PATH = ".//script[@type='application/ld+json']"
+LINKED_TEXT = re.compile(
+    r'"(?:articleBody|text|name(?="\s*:\s*"[^"\\]*(?:\\.[^"\\]*)*\?"))"\s*:\s*"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+)  # articles, questions and answers
 LINKED_DATE = re.compile(r'"(dateModified|datePublished)"\s*:\s*"([^"\\]{4,40})"')  # in JSON-LD
 META_NAMES = {
     "description": "description",
@@ -528,10 +583,19 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_f
     """
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
+    linked = [text for block in root.iterfind(LINKED_DATA_PATH) for text in LINKED_TEXT.findall(block.text or "")]
+    has_scripts = root.xpath("boolean(//script[not(contains(@type, 'json'))])")
     content = _extract_main_content(root, is_file=is_file)
     if base_url is not None:
         content.make_links_absolute(base_url, resolve_base_href=False, handle_failures="ignore")
-    return Draft(convert_element(content), title or _element_text(content.find(".//h1")), metadata)
+    text = convert_element(content)
+    if len(text.split()) < MIN_PAGE_WORDS:
+        leave_out("parts that scripts draw", has_scripts and not linked)
+        with suppress(ValueError):
+            text = "\n\n".join(
+                [text.strip(), *(convert_fragment(json.loads(f'"{each}"', strict=False)).strip() for each in linked)]
+            ).strip()
+    return Draft(text, title or _element_text(content.find(".//h1")), metadata)
 
 
 def convert_fragment(source: str) -> str:
@@ -543,7 +607,7 @@ def convert_fragment(source: str) -> str:
 def parse_page(source: str) -> HtmlElement | None:
     """Parse a page, or return None if it is empty. lxml is ten times faster than BeautifulSoup here."""
     if XHTML_MARK.search(source[:2_000]):
-        source = SELF_CLOSED_TAG.sub(r"<\1\2></\1>", source)
+        source = _normalise_xhtml(source)
     source = XML_DECLARATION.sub("", source).replace("\0", "")
     if not source.strip():
         return None
@@ -560,6 +624,20 @@ def parse_page(source: str) -> HtmlElement | None:
         element.drop_tag()  # what the parser put inside it comes after it
     _move_out_of_head(root)
     return root
+
+
+def _normalise_xhtml(source: str) -> str:
+    """Return XHTML as HTML: without prefixes, internal DTD and CDATA marks, and with end tags for empty elements."""
+    if subset := INTERNAL_SUBSET.search(source):
+        entities = {name: value for name, _, value in ENTITY.findall(subset[2])}
+        source = f"{subset[1]}>{source[subset.end() :]}"
+        source = REFERENCE.sub(lambda match: entities.get(match[1], match[0]), source)
+    for prefix in set(HTML_PREFIX.findall(source)):
+        source = re.sub(rf"<(/?){prefix}:", r"<\1", source)
+    source = SELF_CLOSED_TAG.sub(r"<\1\2></\1>", source)
+    if "<![CDATA[" in source:
+        source = CDATA.sub(lambda match: match[0] if match[1] is None else escape(match[1]), source)
+    return source
 
 
 def _move_out_of_head(root: HtmlElement) -> None:
@@ -581,8 +659,10 @@ def convert_element(element: HtmlElement) -> str:
         return "\n".join(text.strip() for text in element.itertext() if text.strip())
     from bs4 import BeautifulSoup
 
+    _separate_blocks(element)
     normalise_tables(element)
-
+    for numbered in element.iter("ol"):
+        _label_items(numbered)
     converter = _make_code_converter()(
         heading_style="ATX",
         bullets="-",
@@ -629,6 +709,23 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
         if len(elements) == 1 and _text_length(elements[0]) > MIN_MAIN_SHARE * length:
             return elements[0]
     return body
+
+
+def _separate_blocks(root: HtmlElement) -> None:
+    """Turn blocks unknown to the converter into <div>, and put spaces around other parts that a page shows apart."""
+    for element in list(root.iterdescendants(etree.Element)):
+        names, style, tail = {element.tag, element.get("role")}, element.get("style", ""), element.tail or ""
+        if element.tag in UNKNOWN_BLOCK_TAGS or (element.tag in ("td", "th") and element.getparent().tag != "tr"):
+            element.tag = "div"
+        elif not (names & APART_NAMES or "-" in element.tag or APART_STYLE.search(style)):
+            continue
+        elif len(_element_text(element)) > 1:  # not the initial of a word
+            before, around = element.getprevious(), element.getparent()
+            if before is not None and (not before.tail or before.tail[-1].isalnum()):
+                before.tail = f"{before.tail or ''} "
+            elif before is None and (around.text or "")[-1:].isalnum():
+                around.text += " "
+            element.tail = f" {tail}" if not tail or tail[0].isalnum() else tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -714,6 +811,16 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
     if is_file:
         for image in list(root.iter("img")):
             _open_described_picture(image)
+        for part in root.xpath("//svg[not(@aria-hidden='true' or .//symbol)]//*[self::title or self::desc]"):
+            part.tag = "text"
+        for picture in root.xpath("//*[@role='img'][@aria-label]"):
+            etree.SubElement(
+                picture, "text" if picture.tag == "svg" else APART_TAG
+            ).text = f" {picture.get('aria-label')}"
+    for address in root.xpath("//*[@data-cfemail]"):  # Cloudflare combines its bytes with the first by XOR
+        with suppress(ValueError):
+            key, *code = bytes.fromhex(address.get("data-cfemail"))
+            _replace_element(address, "span", bytes(byte ^ key for byte in code).decode())
     for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg")):
         if element.getparent() is not None:
             CONTENT_OPENERS[element.tag](element)
@@ -743,7 +850,7 @@ def _open_field(element: HtmlElement) -> None:
 def _open_select(element: HtmlElement) -> None:
     options = [_element_text(option) for option in element.iter("option")]
     if options and len(options) <= MAX_SELECT_OPTIONS:
-        _replace_element(element, "span", ", ".join(filter(None, options)))
+        _replace_element(element, APART_TAG, ", ".join(filter(None, options)))
 
 
 def _open_button(element: HtmlElement) -> None:
@@ -759,7 +866,6 @@ def _open_button(element: HtmlElement) -> None:
     if (opens or element.get("role") == "tab") and not is_copy and not ASIDE_NAME.search(names):
         element.tag = "span"
         element.set("role", element.get("role", "button"))  # what follows it may be what it opens
-        element.tail = f" {element.tail or ''}"  # buttons in a row are apart on the screen
 
 
 def _open_formula(element: HtmlElement) -> None:
@@ -803,20 +909,20 @@ def _open_drawing(element: HtmlElement) -> None:
     """Keep the words of a drawing, such as the boxes of a diagram."""
     words = [_element_text(part) for part in element.iter("text", "foreignobject")]
     if any(any(map(str.isalpha, text)) for text in words):
-        _replace_element(element, "span", ", ".join(filter(None, words)))
+        _replace_element(element, APART_TAG, ", ".join(filter(None, words)))
 
 
 def _open_picture(element: HtmlElement) -> None:
     alt = " ".join(element.get("alt", "").split())
     if len(alt.split()) >= MIN_ALT_WORDS:
-        _replace_element(element, "span", alt)
+        _replace_element(element, APART_TAG, alt)
 
 
 def _open_described_picture(element: HtmlElement) -> None:
     """Replace an image in a file with its alternative text; count it if it has none."""
     alt = " ".join((element.get("alt") or element.get("title") or "").split())
     if alt:
-        _replace_element(element, "span", alt)
+        _replace_element(element, APART_TAG, alt)
     elif element.get("alt") is None:
         leave_out("images without alternative text")
 
@@ -926,6 +1032,8 @@ def _count_unread(element: HtmlElement) -> None:
     tag = element.tag
     if tag in MEDIA_TAGS:
         leave_out("embedded media and drawings")
+    elif tag == "template":
+        leave_out("words of templates", len(_element_text(element).split()))
     elif tag == "noscript":
         leave_out("parts for browsers without scripts", bool(_element_text(element)))
     elif tag in ("input", "select", "textarea"):
@@ -1088,7 +1196,7 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
         content = (tag.get("content") or tag.get("datetime") or "").strip()
         if key and content:
             metadata.setdefault(key, content)
-    for block in root.iterfind(".//script[@type='application/ld+json']"):
+    for block in root.iterfind(LINKED_DATA_PATH):
         for name, written in LINKED_DATE.findall(block.text or ""):
             metadata.setdefault(META_NAMES[name.lower()], written)
     times = {tag.get("datetime", "") for tag in root.iter("time")} - {""}
@@ -1234,12 +1342,16 @@ def _normalise_table(table: HtmlElement) -> None:
 
 
 def _set_table_head(table: HtmlElement) -> None:
-    """Put the first row into a <thead>; the converter omits the header rule without one."""
-    rows = table.xpath(ROW_XPATH)
-    if rows and table.find("caption") is not None and table.find("thead") is None:
-        head = table.makeelement("thead")
-        table.find("caption").addnext(head)
-        head.append(rows[0])
+    """Put all rows into one <thead>, for which the converter writes one rule, and escape the bars in their cells."""
+    rows = table.xpath("./tr | ./thead/tr | ./tbody/tr") + table.xpath("./tfoot/tr")
+    head = table.makeelement("thead")
+    for row in rows:
+        head.append(row)
+        for part in row.iter():
+            part.text, part.tail = (text and text.replace("|", "\\|") for text in (part.text, part.tail))
+    for section in table.xpath("./thead | ./tbody | ./tfoot"):
+        section.drop_tag()
+    table.append(head)
 
 
 def _expand_spans(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | None]]:
@@ -1259,7 +1371,7 @@ def _expand_spans(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | Non
 
 def _cell_span(cell: HtmlElement, name: str) -> int:
     value = cell.get(name, "1").strip()
-    return min(max(1, int(value)), MAX_CELL_SPAN) if value.isascii() and value.isdigit() else 1
+    return min(int(value) or (MAX_CELL_SPAN if name == "rowspan" else 1), MAX_CELL_SPAN) if value.isdecimal() else 1
 
 
 def _copy_cell(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:

@@ -1,4 +1,4 @@
-"""Mail messages (.eml), mailboxes (.mbox), calendars (.ics) and contacts (.vcf); attachments are counted."""
+"""Mail messages (.eml), mailboxes (.mbox), calendars (.ics) and contacts (.vcf); of attachments, only texts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import quopri
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
@@ -20,6 +21,7 @@ from workbench.ingestion.text import decode_text, leave_out, open_reading
 
 SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
 BODY_KINDS = ("plain", "html")  # the first that a message has is read
+TEXT_TYPES = ("text/plain", "text/csv", "text/html", "text/markdown")  # of attachments that are read
 MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
 # A word of a header in another charset (RFC 2047), and the white space before the next one
 ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:\s+(?==\?[^?\s]+\?[BbQq]\?))?")
@@ -84,10 +86,16 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     for part in calendars:
         yield from _read_entries(_read_body(part, name))
     for part in message.iter_attachments() if message.is_multipart() else ():
+        text, filename = "", part.get_filename("")
+        with suppress(UnreadableDocument):
+            text = _read_body(part, filename).strip() if part.get_content_type() in TEXT_TYPES else ""
         if part.get_content_type() == "message/rfc822":
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)
+        elif text:
+            yield f"## {filename}\n\n{text}" if filename else text
         elif part not in calendars:
             leave_out("attachments")
+            yield f"Attachment not read: {filename or part.get_content_type()}"
 
 
 def _read_body(part: MIMEPart, name: str) -> str:

@@ -144,6 +144,8 @@ FRONT_MATTER = re.compile(
     r"(?:(?P=fence)|(?<!\+)\.\.\.)[ \t]*(?:\r?\n|\Z)",
     re.DOTALL,
 )
+METADATA_KEYS = frozenset(("author", "date", "description", "id", "layout", "name", "slug", "summary", "tags", "title"))
+MAX_ENTRY_WORDS = 3  # of a key of front matter; also of a value that is no sentence
 UNQUOTED_SIGNS = ("@", "`", "%", '"', "'")  # at the start of a value that YAML cannot read without quotes
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
@@ -170,7 +172,13 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
         return {}, text
     language = match["language"] or {"---": "yaml", "+++": "toml", ";;;": "json"}[match["fence"]]
     loaded = _load_front_matter(match["matter"], language)
-    return ({}, text) if loaded is None else (loaded, text[match.end() :])
+    if loaded is None or any(len(str(key).split()) > MAX_ENTRY_WORDS for key in loaded):
+        return {}, text
+    rest = text[match.end() :]
+    is_doubtful = METADATA_KEYS.isdisjoint(str(key).lower() for key in loaded)
+    if is_doubtful and any(len(str(value).split()) > MAX_ENTRY_WORDS for value in loaded.values()):
+        rest = f"{match['matter'].strip()}\n\n{rest}"  # it may be text between two rules
+    return loaded, rest
 
 
 def _split_json_matter(text: str) -> tuple[dict[str, object], str]:

@@ -83,7 +83,8 @@ def test_a_folder_of_pdfs_is_read_with_its_pages_and_measured_by_the_command(
 
 def test_judged_pages_of_a_document_without_pages_are_named(wb: Workbench, tmp_path: Path) -> None:
     (tmp_path / "otters.md").write_text("Otters swim.")
-    (tmp_path / "questions.jsonl").write_text('{"id": "1", "text": "Who swims?", "document": "otters.md", "pages": [1]}')
+    asked = {"id": "1", "text": "Who swims?", "document": "otters.md", "pages": [1]}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
     notes = wb.evaluate(str(tmp_path), ["keyword"]).notes
     expected = "Pages are judged of documents without pages, so these judgments are never met: 'otters.md'."
     assert expected in notes

@@ -137,9 +137,9 @@ def match_type(legs: Mapping[str, Leg]) -> str:
 # Two texts are copies if they have the same words in the same order, whatever their case, markup, punctuation and
 # spaces. They are also copies if most of their word triples are the same and they differ only in spelling, in function
 # words, or in words that one of them adds. A different number, sign, name, negation or value of a field is another
-# text: two data sheets and two tickets are never copies. Nor are passages of two sources. If the titles or file names of
-# two documents differ in more than what marks a copy, only long passages with the same words are: a sentence that is
-# the same in two reports is two facts.
+# text: two data sheets and two tickets are never copies. Nor are passages of two sources. If the titles or file names
+# of two documents differ in more than what marks a copy, only long passages with the same words are: a sentence that
+# is the same in two reports is two facts.
 
 MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in both
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared

@@ -45,6 +45,11 @@ def test_a_numbered_line_in_the_margin_stays_where_it_first_is() -> None:
     assert "sheet 2" not in text
 
 
+def test_the_number_of_a_section_is_no_page_number() -> None:
+    text = _text((HEADER, "Section {page}.2 Animals"))
+    assert all(f"Section {page}.2 Animals" in text for page in range(1, 6))
+
+
 def test_a_line_that_repeats_away_from_the_margin_stays_on_every_page() -> None:
     assert _text((700, "Do not feed the animals.")).count("Do not feed the animals.") == len(ANIMALS)
 

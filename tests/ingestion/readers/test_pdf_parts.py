@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
 import pytest
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
+from PIL import Image, ImageDraw, ImageFont
 from pypdf import PdfWriter
-from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject, TextStringObject
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    EncodedStreamObject,
+    IndirectObject,
+    NameObject,
+    TextStringObject,
+)
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
@@ -118,35 +129,184 @@ def test_junk_before_the_signature_spoils_nothing() -> None:
         assert "Otters hold hands while they sleep." in read_bytes(junk + data, "otters.pdf").text
 
 
-def test_an_xfa_form_is_read_instead_of_its_placeholder() -> None:
-    target = io.BytesIO()
-    canvas = Canvas(target)
-    canvas.drawString(72, 700, "Please wait... If this message is not eventually replaced by the document")
-    canvas.save()
-    writer = PdfWriter(clone_from=io.BytesIO(target.getvalue()))
-    template = (
-        "<template xmlns='http://www.xfa.org/schema/xfa-template/3.0/'><subform><draw><value><text>Berth form</text>"
-        "</value></draw><field name='vessel'><caption><value><text>Vessel</text></value></caption></field></subform>"
-        "</template>"
-    )
-    data = (
-        "<d:datasets xmlns:d='http://www.xfa.org/schema/xfa-data/1.0/'><d:data><f><vessel>Kestrel</vessel>"
-        "<crew>7</crew></f></d:data></d:datasets>"
-    )
-    packets = ArrayObject()
-    for name, content in (("template", template), ("datasets", data)):
-        stream = DecodedStreamObject()
-        stream.set_data(content.encode())
-        packets += [TextStringObject(name), writer._add_object(stream)]
+FORM = (
+    "<template xmlns='http://www.xfa.org/schema/xfa-template/3.0/'><subform><draw><value><text>Berth form</text>"
+    "</value></draw><field name='vessel'><caption><value><text>Vessel</text></value></caption></field></subform>"
+    "</template>"
+)
+VALUES = (
+    "<d:datasets xmlns:d='http://www.xfa.org/schema/xfa-data/1.0/'><d:data><f><vessel>Kestrel</vessel>"
+    "<crew>7</crew></f></d:data></d:datasets>"
+)
+
+
+def xfa_pdf(shown: str, *, as_one_stream: bool) -> bytes:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, shown))))
+    if as_one_stream:
+        whole = f"<x:xdp xmlns:x='http://ns.adobe.com/xdp/'>{FORM}{VALUES}</x:xdp>"
+        packets = add_stream(writer, whole.encode())
+    else:
+        packets = ArrayObject()
+        for name, content in (("template", FORM), ("datasets", VALUES)):
+            packets += [TextStringObject(name), add_stream(writer, content.encode())]
     form = {NameObject("/XFA"): packets, NameObject("/Fields"): ArrayObject()}
     writer._root_object[NameObject("/AcroForm")] = DictionaryObject(form)
+    return write(writer)
+
+
+@pytest.mark.parametrize("as_one_stream", [False, True])
+def test_an_xfa_form_is_read_instead_of_its_placeholder(as_one_stream: bool) -> None:
+    shown = "Please wait... If this message is not eventually replaced by the document"
+    text = read_bytes(xfa_pdf(shown, as_one_stream=as_one_stream), "berth.pdf").text
+    assert text == "Berth form\n\nVessel: Kestrel\n\ncrew: 7"
+
+
+def test_an_xfa_form_adds_to_the_text_of_its_pages_what_they_lack() -> None:
+    text = read_bytes(xfa_pdf("Veuillez patienter. Berth form", as_one_stream=False), "berth.pdf").text
+    assert text == "Veuillez patienter. Berth form\n\nVessel: Kestrel\n\ncrew: 7"
+
+
+def drawn(*pages: Callable[[Canvas], object], size: tuple[int, int] = (595, 842)) -> bytes:
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=size)
+    for draw in pages:
+        draw(canvas)
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
+def add_stream(writer: PdfWriter, content: bytes) -> IndirectObject:
+    stream = DecodedStreamObject()
+    stream.set_data(content)
+    return writer._add_object(stream)
+
+
+def write(writer: PdfWriter) -> bytes:
     target = io.BytesIO()
     writer.write(target)
-    assert read_bytes(target.getvalue(), "berth.pdf").text == "Berth form\n\nVessel: Kestrel\n\ncrew: 7"
+    return target.getvalue()
 
 
-def pdf_without_map(text: str) -> bytes:
-    """Return a PDF whose font has neither a Unicode map nor names of its glyphs."""
+def turn_text(canvas: Canvas, degrees: int, text: str) -> None:
+    canvas.saveState()
+    canvas.translate(100 + 4 * degrees, 200)
+    canvas.rotate(degrees)
+    canvas.drawString(0, 0, text)
+    canvas.restoreState()
+
+
+def test_pages_after_the_thousandth_are_read() -> None:
+    pages = [[(700, f"The berth of boat {number}.")] for number in range(1, 1003)]
+    assert read_bytes(files.paged_pdf(pages), "berths.pdf").text.endswith("The berth of boat 1002.")
+
+
+def test_turned_text_next_to_upright_text_is_read_once() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, f"The tide tables of harbour {canvas.getPageNumber()} are kept at the pier.")
+        turn_text(canvas, 90, "Copied by the registry")
+        turn_text(canvas, 45, f"Sheet of harbour {canvas.getPageNumber() ** 2}")
+
+    text = read_bytes(drawn(*[draw] * 4), "tides.pdf").text
+    assert text.count("Copied by the registry") == 1
+    assert all(f"\n\nSheet of harbour {number}" in text for number in (1, 4, 9, 16))
+
+
+def test_superscripts_are_read_at_the_start_of_a_text_and_in_a_cell() -> None:
+    power = Paragraph("10<super>6</super>", BODY)
+    parts = [Paragraph(f"{start}10<super>4</super> units of 106 in stock", BODY) for start in ("", "• ")]
+    parts += [Paragraph("It flows at 5·10<super>-3</super> per second, as shown.<super>3</super>", BODY)]
+    parts += [Paragraph("The note of the master<super>(2)</super> is short.", BODY)]
+    grid = Table([["Cells", "Limit"], [power, "106"], ["107", power]], style=[("GRID", (0, 0), (-1, -1), 0.5, "black")])
+    text = read_bytes(flowing(*parts, grid), "cells.pdf").text
+    assert text.count("10⁴ units of 106 in stock") == 2
+    assert "5·10⁻³ per second, as shown.[3]" in text and "master(2) is" in text
+    assert "| 10⁶ | 106 |\n| 107 | 10⁶ |" in text
+
+
+def test_the_selected_button_of_a_group_is_read() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "The flag of the vessel")
+        for place, value in enumerate(("red", "green")):
+            canvas.acroForm.radio(name="flag", value=value, selected=value == "green", x=200 + 50 * place, y=690)
+
+    assert read_bytes(drawn(draw), "flag.pdf").text == "The flag of the vessel\n\n- ☒ flag: green"
+
+
+def test_a_page_whose_contents_are_damaged_is_noted() -> None:
+    data = drawn(*[lambda canvas: canvas.drawString(72, 700, "The harbour opens at six.")] * 2)
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    stream = EncodedStreamObject()
+    stream._data = b"This is no compressed stream."
+    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
+    writer.pages[1][NameObject("/Contents")] = writer._add_object(stream)
+    document = read_bytes(write(writer), "harbour.pdf")
+    assert document.text == "The harbour opens at six."
+    assert document.metadata["unreadable_pages"] == [2]
+
+
+HIDDEN = "characters that are invisible or outside the visible area"
+
+
+@pytest.mark.parametrize(("mode", "place"), [(3, (72, 600)), (0, (700, 600)), (0, (72, 20))])
+def test_text_that_nobody_sees_is_counted(mode: int, place: tuple[int, int]) -> None:
+    seen = "The harbour opens at six and closes at nine in the evening."
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, seen)
+        canvas.setCropBox((0, 40, 595, 842))
+        hidden = canvas.beginText(*place)
+        hidden.setTextRenderMode(mode)
+        hidden.textOut("Closed in May")
+        hidden.setTextRenderMode(0)
+        canvas.drawText(hidden)
+
+    document = read_bytes(drawn(draw), "harbour.pdf")
+    assert document.text == seen
+    assert document.metadata["left_out"] == {HIDDEN: len("ClosedinMay")}
+
+
+def test_pages_whose_text_is_outside_the_visible_area_are_read_as_hidden() -> None:
+    pages = [lambda canvas, height=height: canvas.drawString(72, height, "It opens at six.") for height in (700, 900)]
+    document = read_bytes(drawn(*pages), "harbour.pdf")
+    assert document.text == "It opens at six.\n\nIt opens at six."
+    assert document.metadata["hidden_parts"] == {"pages whose text is outside the visible area": 1}
+
+
+def test_layers_that_are_off_are_counted() -> None:
+    data = drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    layer = writer._add_object(DictionaryObject({NameObject("/Type"): NameObject("/OCG")}))
+    settings = writer._add_object(DictionaryObject({NameObject("/OFF"): ArrayObject([layer])}))
+    layers = {NameObject("/OCGs"): ArrayObject([layer]), NameObject("/D"): settings}
+    writer._root_object[NameObject("/OCProperties")] = DictionaryObject(layers)
+    document = read_bytes(write(writer), "harbour.pdf")
+    assert document.metadata["left_out"] == {"layers that are off, read as if they were on": 1}
+
+
+def test_vertical_text_in_a_font_without_outlines_is_read() -> None:
+    pdfmetrics.registerFont(UnicodeCIDFont("HeiseiKakuGo-W5", isVertical=True))
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("HeiseiKakuGo-W5", 14)
+        canvas.drawString(400, 700, "図書館は九時に開きます")
+
+    assert read_bytes(drawn(draw), "library.pdf").text == "図書館は九時に開きます"
+
+
+def test_a_hyphen_before_a_conjunction_stays() -> None:
+    lines = "Der Hafen hat Wasser-", "und Gasleitungen unter der Erde und einen Leucht-", "turm mit einer Lampe."
+
+    def draw(canvas: Canvas) -> None:
+        for place, line in enumerate(lines):
+            canvas.drawString(72, 700 - 14 * place, line)
+
+    expected = "Der Hafen hat Wasser- und Gasleitungen unter der Erde und einen Leuchtturm mit einer Lampe."
+    assert read_bytes(drawn(draw), "hafen.pdf").text == expected
+
+
+def pdf_without_map(text: str, *, private: bool) -> bytes:
+    """Return a PDF whose font has no names of its glyphs, and no Unicode map or one to private characters."""
     font = TTFont(Path(matplotlib.__file__).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")
     names, numbers = font.getBestCmap(), font.getReverseGlyphMap()
     glyphs = [numbers[names[ord(character)]] for character in text]
@@ -162,25 +322,53 @@ def pdf_without_map(text: str) -> bytes:
     font.save(packed)
     content = f"BT /F1 14 Tf 72 700 Td <{''.join(f'{glyph:04x}' for glyph in glyphs)}> Tj ET"
     table = " ".join(f"{glyph} [{width}]" for glyph, width in sorted(widths.items()))
+    pairs = "\n".join(f"<{glyph:04x}> <{0xE000 + glyph:04x}>" for glyph in set(glyphs))
+    mapping = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def /CMapType 2 def\n"
+        f"1 begincodespacerange <0000> <ffff> endcodespacerange\n{len(set(glyphs))} beginbfchar\n{pairs}\nendbfchar\n"
+        "endcmap end end"
+    )
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources "
         b"<< /Font << /F1 5 0 R >> >> >>",
         f"<< /Length {len(content)} >>\nstream\n{content}\nendstream".encode(),
-        b"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /Identity-H /DescendantFonts [6 0 R] >>",
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /Identity-H /DescendantFonts [6 0 R] "
+        + (b"/ToUnicode 9 0 R >>" if private else b">>"),
         b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) "
         b"/Supplement 0 >> /FontDescriptor 7 0 R /CIDToGIDMap /Identity /W [" + table.encode() + b"] >>",
         b"<< /Type /FontDescriptor /FontName /A /Flags 4 /FontBBox [-1000 -300 2000 1000] /ItalicAngle 0 /Ascent 900 "
         b"/Descent -200 /CapHeight 700 /StemV 80 /FontFile2 8 0 R >>",
         b"<< /Length %d >>\nstream\n" % len(packed.getvalue()) + packed.getvalue() + b"\nendstream",
+        f"<< /Length {len(mapping)} >>\nstream\n{mapping}\nendstream".encode(),
     ]
     body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%b\nendobj\n" % pair for pair in enumerate(objects, 1))
-    return body + b"trailer << /Size 9 /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
+    return body + b"trailer << /Size 10 /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
 
 
 @pytest.mark.slow  # loads the OCR models
-def test_a_page_whose_font_has_no_map_is_read_by_ocr_and_noted() -> None:
-    document = read_bytes(pdf_without_map("The harbour opens at nine in the morning."), "rules.pdf")
+@pytest.mark.parametrize("private", [False, True])
+def test_a_page_whose_font_has_no_map_is_read_by_ocr_and_noted(private: bool) -> None:
+    document = read_bytes(pdf_without_map("The harbour opens at nine in the morning.", private=private), "rules.pdf")
     assert document.text == "The harbour opens at nine in the morning."
     assert document.metadata["left_out"] == {"pages read by OCR because their fonts have no Unicode map": 1}
+
+
+@pytest.mark.slow  # loads the OCR models
+def test_the_text_layer_of_a_scan_adds_what_ocr_does_not_read() -> None:
+    picture = Image.new("RGB", (1190, 1684), "white")
+    font = ImageFont.load_default(40)
+    ImageDraw.Draw(picture).text((120, 200), "The harbour opens at nine.", fill="black", font=font)
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawImage(ImageReader(picture), 0, 0, 595, 842)
+        for height, line in ((730, "The harbour opens at nine."), (500, "Berth 774921")):
+            layer = canvas.beginText(60, height)
+            layer.setTextRenderMode(3)
+            layer.textOut(line)
+            canvas.drawText(layer)
+
+    text = read_bytes(drawn(draw), "scan.pdf").text
+    assert text.startswith("The harbour opens at nine.")
+    assert text.count("Berth 774921") == 1

@@ -7,10 +7,10 @@ heading whose number changes, the first occurrence of a repeated line, and lines
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -111,6 +111,7 @@ MIN_RUNNING_PAGES = 3  # pages that must have a line
 MAX_MISSING_SHARE = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one page may
 MAX_LINE_CHARS = 160  # characters of a line
 NUMBER = re.compile(r"\d+")
+WHOLE_NUMBER = re.compile(r"(?<![\d.])\d+(?!\.?\d)")  # not a part of "Section 1.2"
 PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s*(?:of|/|von|de|sur)\s*\d+)?\W*", re.I)
 
 
@@ -120,12 +121,12 @@ class MarginLine:
 
     page: int  # number of its page
     block: int  # index among the page's blocks
-    edge: str  # edge of the page, top or bottom
+    edge: str  # edge of the page, top or bottom, or side for a rotated line
     text: str  # the line
 
     def numbers(self) -> list[int]:
         """Return the whole numbers in the line, from left to right."""
-        return [int(number) for number in NUMBER.findall(self.text)]
+        return [int(number) for number in WHOLE_NUMBER.findall(self.text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +138,38 @@ class PageTexts:
     margins: tuple[MarginLine, ...]  # short lines in its margins, which may be running lines
 
 
-def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> PageTexts:
+def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = ()) -> PageTexts:
     """Return the texts of a page that liteparse has parsed with its blocks.
 
     Lines cut into cells are restored, and tables of figures are rebuilt.
     """
     texts = page.markdown.split("\n\n")
     rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
-    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page), *_list_free_texts(page)]
-    return PageTexts(page.page_num, tuple(rebuilt), tuple(_find_margin_lines(page, texts)))
+    rebuilt = _write_words(rebuilt, [*_find_suspended_words(page), *raised])
+    turned = _list_turned_lines(page, rebuilt)
+    sides = [MarginLine(page.page_num, len(rebuilt) + place, "side", text) for place, text in enumerate(turned)]
+    rebuilt = [*rebuilt, *turned, *list_form_fields(page), *_list_free_texts(page)]
+    return PageTexts(page.page_num, tuple(rebuilt), (*_find_margin_lines(page, texts), *sides))
+
+
+def _list_turned_lines(page: ParsedPage, blocks: Sequence[str]) -> list[str]:
+    """Return the rotated lines that the blocks lack, such as watermarks, stamps and names of axes."""
+    upright = " ".join(item.text for item in page.text_items if not round(item.rotation) % 360)
+    read = Counter(re.findall(r"\w+", " ".join(blocks))) - Counter(re.findall(r"\w+", upright))
+    lines = (" ".join(item.text.split()) for item in page.text_items if round(item.rotation) % 360)
+    return [line for line in lines if not Counter(re.findall(r"\w+", line)) <= read]
+
+
+SUSPENDED_END = re.compile(r"([^\W\d_]+)-\s*$")  # the end of a line with the first of two words that share their end
+CONJUNCTION_START = re.compile(r"\s*(und|oder|and|or|bis|sowie|et|ou|y|o|en|of|to)(?!\S)")
+
+
+def _find_suspended_words(page: ParsedPage) -> Iterator[WrittenWord]:
+    """Yield the words whose hyphen the parser removes before a conjunction, as in "Wasser- und Gasleitungen"."""
+    for item, after in pairwise(item for item in page.text_items if item.text.strip()):
+        end, start = SUSPENDED_END.search(item.text), CONJUNCTION_START.match(after.text)
+        if end and start and after.y > item.y:
+            yield "", end[1] + start[1], f"{end[1]}- {start[1]}"
 
 
 # --- Superscripts, which the parser joins to their word ---
@@ -153,39 +177,57 @@ def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> Page
 RAISED_SHARE = 0.12  # of a line's height by which a word with a superscript is higher than others
 MARK_SHARE = 0.65  # usual size of a superscript as a share of the text's
 DIGIT_SHARE = 0.556  # usual width of a digit as a share of the font size
-WORD_WITH_MARK = re.compile(r"(.*[^\W\d_].*?|.*[.,;:)\]%”’\"]|10)([-−+]?\d{1,3}|[*†‡§¶]+)([.,;:)\]]*)", re.DOTALL)
+WORD_WITH_MARK = re.compile(
+    r"((?:.*[\Wx])?10|.*[^\W\d_].*?|.*[.,;:)\]%”’\"])(\(\d{1,3}\)|[-−+]?\d{1,3}(?:,\d{1,3})*|[*†‡§¶]+)([.,;:)\]]*)",
+    re.DOTALL,
+)
 NUMBER_WITH_MARK = re.compile(r"(\d+)([.,;:)\]]*)")
+POWER_OF_TEN = re.compile(r"(?<!\d)10[-−]?\d+\W*$")
 
-RaisedWord = tuple[str, str, str]  # the word before it, the word as the parser joins it, and with its superscript
+WrittenWord = tuple[str, str, str]  # the word before it or "", the word as the parser joins it, and as it is written
 
 
-def has_raised_text(page: ParsedPage) -> bool:
-    """Return whether some lines of a page are taller than others in the same font, as lines with superscripts are."""
+def _usual_heights(page: ParsedPage) -> dict[tuple[str | None, float | None], float]:
     usual: dict[tuple[str | None, float | None], float] = {}
     for item in page.text_items:
         key = (item.font_name, item.font_size)
         usual[key] = min(item.height, usual.get(key, item.height))
+    return usual
+
+
+def has_raised_text(page: ParsedPage) -> bool:
+    """Return whether some lines of a page are taller than others in the same font, as lines with superscripts are."""
+    usual = _usual_heights(page)
     return any(item.height > (1 + RAISED_SHARE) * usual[item.font_name, item.font_size] for item in page.text_items)
 
 
-def find_raised_words(page: ParsedPage) -> list[RaisedWord]:
+def find_raised_words(page: ParsedPage) -> list[WrittenWord]:
     """Return the words that end with a superscript, for a page that was parsed with word boxes."""
-    found: list[RaisedWord] = []
+    found: list[WrittenWord] = []
+    usual, before = _usual_heights(page), ""
     for item in page.text_items:
         words = [word for word in item.words if word.text.strip()]
-        if len(words) < 2:
-            continue
-        top, bottom = (
-            sorted(edges)[len(edges) // 2] for edges in zip(*((w.y, w.y + w.height) for w in words), strict=True)
-        )
-        slack = RAISED_SHARE * (bottom - top)
-        for before, word in zip([None, *words], words, strict=False):
-            if before is None or word.y > top - slack or abs(word.y + word.height - bottom) > slack:
-                continue
-            split = _split_mark(word.text, word.width, DIGIT_SHARE * (item.font_size or 0.0))
+        middle = sorted(word.height for word in words)[(len(words) - 1) // 2] if words else item.height
+        height = min(middle, usual[item.font_name, item.font_size])
+        slack = RAISED_SHARE * height
+        plain = [word for word in words if word.height <= height + slack] or [
+            other
+            for other in page.text_items
+            if other.height <= height + slack and other.y < item.y + item.height / 2 < other.y + other.height
+        ]
+        for word in words:
+            bottom = word.y + word.height
+            is_raised = word.height > height + slack and (
+                any(abs(bottom - one.y - one.height) <= slack for one in plain)
+                if plain
+                else POWER_OF_TEN.search(word.text)
+            )
+            split = _split_mark(word.text, word.width, DIGIT_SHARE * (item.font_size or 0.0)) if is_raised else None
             if split is not None:
                 base, mark, rest = split
-                found.append((before.text, word.text, f"{base}{format_superscript(mark, base)}{rest}"))
+                text = f"{base}{format_superscript(mark, base)}{rest}"
+                found += [(before, word.text, text)] if text != word.text else []
+            before = word.text if _keep_letters(word.text) else before
     return found
 
 
@@ -204,15 +246,18 @@ def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] |
     return match[1][:-raised], match[1][-raised:], match[2]
 
 
-def _write_raised_words(blocks: Sequence[str], raised: Sequence[RaisedWord]) -> list[str]:
-    written = list(blocks)
-    for before, word, text in raised:
-        pattern = re.compile(rf"(?<!\w)({re.escape(before)}[\s|*_]*){re.escape(word)}(?!\w)")
-        for place, block in enumerate(written):
-            if pattern.search(block):
-                written[place] = pattern.sub(lambda match, text=text: match[1] + text, block, count=1)
-                break
-    return written
+def _write_words(blocks: Sequence[str], words: Sequence[WrittenWord]) -> list[str]:
+    """Return blocks with words as they are written: each after the word before it, or if it occurs only once."""
+    joined = "\0".join(blocks)
+    for before, word, text in words:
+        whole = rf"(?<!\w){re.escape(word)}(?!\w)"
+        places = [match.start() for match in re.finditer(whole, joined)]
+        after = re.search((re.escape(before) or r"\A") + r"[\W_]*" + whole, joined)
+        if after is not None or len(places) == 1:
+            place = after.end() - len(word) if after is not None else places[0]
+            joined = joined[:place] + text + joined[place + len(word) :]
+        leave_out("superscripts and hyphens joined to the word before them", after is None and len(places) > 1)
+    return joined.split("\0")
 
 
 # --- Values of forms ---
@@ -226,7 +271,7 @@ def list_form_fields(page: ParsedPage) -> list[str]:
     lines: list[str] = []
     for one in page.form_fields or ():
         name, value = (" ".join((text or "").split()) for text in (one.alternate_name or one.name, one.value))
-        if one.type in ("checkbox", "radiobutton"):
+        if one.type == "checkbox" or (one.type == "radio" and one.checked):
             chosen = f": {value}" if one.checked and value not in ("Yes", "On") else ""
             lines.append(f"{CHECKED_BOX if one.checked else UNCHECKED_BOX} {name}{chosen}")
         elif one.type in ("text", "combobox", "listbox") and not one.field_flags & PASSWORD_FLAG:

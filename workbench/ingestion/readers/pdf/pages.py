@@ -15,7 +15,7 @@ from workbench.ingestion.readers.pdf.layout import (
     NO_CHARTS,
     PageCharts,
     PageTexts,
-    RaisedWord,
+    WrittenWord,
     find_charts,
     find_raised_words,
     has_raised_text,
@@ -109,12 +109,16 @@ def _find_rotation(page: ParsedPage) -> int:
 
 PDF_SIGNATURE = b"%PDF-"
 MAX_SIGNATURE_OFFSET_BYTES = 4 * KB  # bytes; most PDF programs accept 1 KB of leading junk
+MAX_PAGES = 1_000_000  # read of a file; the parser stops after 1,000 by default
 WINDOW_PAGES = 250  # pages parsed at once, which bounds memory
 MAX_WINDOW_ITEMS = (
     40_000  # text items parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 per page
 )
 SAMPLE_EVERY_PAGES = 25  # one page in this many is sampled for its number of items
 SMALL_FILE_BYTES = MB // 10  # bytes; smaller files never have that many items
+PRIVATE_CHARACTER = re.compile("[\ue000-\uf8ff]")
+BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
+MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
 MIN_PAGE_CHARS = 100  # letters and digits; a page image with fewer has only a stamp
 
 
@@ -128,6 +132,9 @@ class PdfPage:
     has_text: bool  # false if its text is blank
     lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
     is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
+    is_scan: bool  # true if an image covers the page
+    exceeds: bool  # true if it has content outside the visible area
+    letters: int  # number of letters and digits in its text
     texts: PageTexts  # its text in blocks
     charts: PageCharts = NO_CHARTS  # its images
 
@@ -282,13 +289,15 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
         extract_form_fields=True,
         extract_annotations=True,
         extract_xfa_packets=True,
+        extract_content_bounds=True,
         include_complexity=True,
         target_pages=pages,
+        max_pages=MAX_PAGES,
         page_orientation_corrections=list(turned.items()) if turned else None,
     )
 
 
-def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, int]) -> dict[int, Sequence[RaisedWord]]:
+def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, int]) -> dict[int, Sequence[WrittenWord]]:
     """Return the words with superscripts by page; pages that have any are parsed again with word boxes."""
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
@@ -307,7 +316,7 @@ def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, in
 
 
 def _pack_pages(
-    result: ParseResult, raised: Mapping[int, Sequence[RaisedWord]] | None = None
+    result: ParseResult, raised: Mapping[int, Sequence[WrittenWord]] | None = None
 ) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of pages that failed.
 
@@ -324,10 +333,11 @@ def _pack_pages(
     return pages, odd
 
 
-def _make_page(page: ParsedPage, raised: Sequence[RaisedWord]) -> PdfPage:
+def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
-    garbled = page.complexity is not None and page.complexity.is_garbled
+    private = len(PRIVATE_CHARACTER.findall(page.text))  # fonts with a wrong map use these for letters
+    garbled = private > letters or (page.complexity is not None and page.complexity.is_garbled)
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
@@ -335,6 +345,16 @@ def _make_page(page: ParsedPage, raised: Sequence[RaisedWord]) -> PdfPage:
         has_text=bool(page.text.strip()),
         lacks_text=garbled or (letters < MIN_PAGE_CHARS and (covered or not letters)),
         is_garbled=garbled,
+        is_scan=covered,
+        exceeds=_exceeds_page(page),
+        letters=letters,
         texts=make_page_texts(page, raised),
         charts=find_charts(page),
     )
+
+
+def _exceeds_page(page: ParsedPage) -> bool:
+    left, top, width, height = page.content_bounds or (0.0, 0.0, 0.0, 0.0)
+    if max(width / (page.width or 1), height / (page.height or 1)) > MAX_BOUNDS_PAGES:
+        return False
+    return min(left, top, page.width - left - width, page.height - top - height) < -BOUNDS_TOLERANCE_PT

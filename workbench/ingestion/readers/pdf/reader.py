@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
@@ -30,7 +31,10 @@ from workbench.ingestion.readers.pdf.layout import (
 )
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import leave_out, normalise
+from workbench.ingestion.text import leave_out, normalise, take_hidden
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
 
 # --- Document properties that describe the contents ---
 
@@ -55,6 +59,8 @@ def read_properties(data: bytes) -> dict[str, str]:
     try:
         file = PdfReader(io.BytesIO(data))
         leave_out("embedded files", len(list(file.attachment_list)))
+        layers = file.root_object.get("/OCProperties", {}).get("/D", {}).get("/OFF", ())
+        leave_out("layers that are off, read as if they were on", len(tuple(layers)))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
@@ -83,6 +89,7 @@ def _clean_title(text: str) -> str:
 # --- Choice of the title ---
 
 WORD = re.compile(r"[^\W\d_]{3,}")
+ANY_WORD = re.compile(r"\w+")
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 NON_LETTERS = re.compile(r"[\W\d_]+")
 
@@ -138,9 +145,17 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     page_texts = [insert_picture_words(page.texts, page.charts, chart_words.get(page.number, ())) for page in with_text]
     texts = dict(zip(numbers, map(normalise, strip_running_lines(page_texts)), strict=True))
     pictures = [place_picture_words(texts[number], number, words) for number, words in chart_words.items()]
-    texts |= {number: page.text for number, page in scans.pages.items()}
-    if file.xfa and (form := read_xfa(file.xfa)) and all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
-        texts = {1: form}
+    layers = {page.number: "\n".join(page.texts.blocks) for page in file.pages if page.has_text and not page.is_garbled}
+    for number, page in scans.pages.items():
+        texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
+    unseen, damaged = _read_unseen(data, file, texts)
+    texts |= unseen
+    scans = ReadScans(scans.pages, (*scans.failed, *damaged))
+    if file.xfa and (form := read_xfa(file.xfa)):
+        if all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
+            texts = {1: "\n\n".join(form)}
+        else:
+            texts[max(texts)] = _add_lines(texts[max(texts)], form, " ".join(texts.values()))
     if not texts:
         advice = "OCR found none either." if is_ocr_installed() else f"It is probably scanned. {INSTALL_ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")
@@ -184,15 +199,18 @@ def _rebuild_file(data: bytes) -> bytes:
 XFA_PLACEHOLDER = re.compile(r"please wait|adobe reader|not eventually replaced|pdf viewer may not|bitte warten", re.I)
 
 
-def read_xfa(parts: Mapping[str, str]) -> str:
+def read_xfa(parts: Mapping[str, str]) -> list[str]:
     """Return the texts of an XFA form: fixed texts, and the captions of fields with their values.
 
     Args:
-        parts: XML of its parts by name: ``template`` is the form, ``datasets`` the values by field name.
+        parts: XML of its parts by name: ``template`` is the form, ``datasets`` the values by field name. A part
+            without a name contains all others.
     """
     values: dict[str, list[str]] = {}
+    parts = dict.fromkeys(("datasets", "template"), parts[""]) if "" in parts else parts
     data, template = (parse_xml(parts[name].encode()) if parts.get(name) else None for name in ("datasets", "template"))
-    for element in data.iter() if data is not None else ():
+    elements = [one for part in data.iter("{*}datasets") for one in part.iter()] if data is not None else []
+    for element in elements:
         if not len(list(element)) and (text := " ".join((element.text or "").split())):
             values.setdefault(local_name(element), []).append(text)
     lines: list[str] = []
@@ -202,11 +220,74 @@ def read_xfa(parts: Mapping[str, str]) -> str:
         value = own.pop(0) if own else value
         lines.append(f"{caption}: {value}" if caption and value else caption or value)
     lines += [f"{name}: {value}" for name, rest in values.items() for value in rest]
-    return "\n\n".join(filter(None, lines))
+    return list(filter(None, lines))
 
 
 def _element_text(element: XmlElement | None) -> str:
     return "" if element is None else " ".join(" ".join(one.text or "" for one in element.iter()).split())
+
+
+def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
+    """Add to a text the lines with words that ``read`` lacks."""
+    known = set(ANY_WORD.findall(read))
+    return "\n\n".join([text, *(line for line in lines if not known.issuperset(ANY_WORD.findall(line)))])
+
+
+# --- Text that the parser does not return ---
+
+INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
+EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
+
+
+def _read_unseen(data: bytes, file: PdfPages, read: Collection[int]) -> tuple[dict[int, str], list[int]]:
+    """Read the pages that are not in ``read`` with pypdf, and count the characters hidden on the others.
+
+    Returns the texts of pages by number, and the numbers of the pages whose contents are damaged.
+    """
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
+    texts: dict[int, str] = {}
+    damaged: list[int] = []
+    hiding: list[tuple[PageObject, bytes, int]] = []
+    with suppress(Exception):  # pypdf raises any exception on damaged files; the text that was read stays
+        sources = PdfReader(io.BytesIO(data)).pages
+        for page in file.pages:
+            source = sources[page.number - 1]
+            content = merged.get_data() if (merged := source.get_contents()) is not None else b""
+            if page.number not in read:
+                stored = getattr(source.get("/Contents"), "_data", b"")
+                damaged += [page.number] if not content and len(stored) > EMPTY_STREAM_BYTES else []
+                text = source.extract_text().strip()
+                if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
+                    texts[page.number] = normalise(text)
+            elif not page.is_scan and (page.exceeds or INVISIBLE_MODE.search(content)):
+                hiding.append((source, content, page.letters))
+        leave_out("characters that are invisible or outside the visible area", _count_hidden_characters(hiding))
+    return texts, damaged
+
+
+def _count_hidden_characters(pages: Sequence[tuple[PageObject, bytes, int]]) -> int:
+    """Return how many letters and digits are invisible, or outside pages by at most their size.
+
+    Each page has its drawing instructions and the number of its visible letters and digits.
+    """
+    from liteparse.parser import LiteParse
+    from pypdf import PdfWriter
+    from pypdf.generic import ContentStream, RectangleObject
+
+    writer, target = PdfWriter(), io.BytesIO()
+    for source, content, _ in pages:
+        page, stream = writer.add_page(source), ContentStream(None, writer)
+        left, bottom, right, top = source.mediabox
+        edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
+        page.mediabox = page.cropbox = RectangleObject(edges)
+        stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content))
+        page.replace_contents(stream)
+    writer.write(target)
+    parser = LiteParse(ocr_enabled=False, quiet=True, image_mode="off", output_format="text")
+    found = parser.parse(target.getvalue()).pages if pages else ()
+    return sum(max(0, sum(map(str.isalnum, one.text)) - page[2]) for one, page in zip(found, pages, strict=False))
 
 
 def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:

@@ -47,6 +47,14 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
     assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 2}
 
 
+def test_a_page_that_declares_utf_8_is_read_so_despite_broken_bytes() -> None:
+    document = read(b'<meta charset="utf-8"><p>Na\xc3\xafve bad: \xff\xfe\x80 end</p>', "bad.html")
+    assert document.text.startswith("Naïve bad:") and document.metadata["encoding"] == "utf-8"
+    assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 3}
+    page = '<meta charset="utf-8"><p>Grüße aus dem Büro für schöne Bäume</p>'.encode("cp1252")
+    assert read(page, "wrong.html").text == "Grüße aus dem Büro für schöne Bäume"
+
+
 ENCODED = [
     ("It’s a “fair” price: £40 – or €45.", "cp1252"),
     ("Où êtes-vous ? À la forêt, près du château.", "mac_roman"),
@@ -384,6 +392,15 @@ def test_front_matter_in_any_form_gives_title_and_date(front: str, title: str) -
     assert document.text == "The rope is dry."
 
 
+def test_prose_between_two_rules_is_not_lost_as_front_matter() -> None:
+    prose = read("---\n\nThis is no front matter: only a rule\n\n---\n\nBody.", "a.md")
+    assert "only a rule" in prose.text and prose.metadata == {}
+    doubtful = read("---\nNote: the pump was replaced in May\nOwner: Smith\n---\nBody.", "b.md")
+    assert doubtful.text.startswith("Note: the pump was replaced in May") and doubtful.metadata["Owner"] == "Smith"
+    assert read("---\nsidebar_position: 2\nowner: Ann Smith\n---\nBody.", "c.md").text == "Body."
+    assert read("---\ntitle: Pumps\nnote: the pump was replaced in May\n---\nBody.", "d.md").text == "Body."
+
+
 def test_encoded_images_are_left_out_with_their_size() -> None:
     data = base64.b64encode(random.Random(7).randbytes(3_000)).decode()
     texts = {
@@ -471,6 +488,8 @@ def test_written_dates(written: str, expected: str) -> None:
 
 def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({"created": "2029-01-01", "pubDate": "05.03.2030"})) == "2030-03-05"
+    assert str(document_date({"citation_publication_date": "2030/03/05", "og:site": "Quay"})) == "2030-03-05"
+    assert str(document_date({"og:updated_time": "2031-01-02", "DC.date.issued": "2030-03-05"})) == "2031-01-02"
     assert str(document_date({"pubDate": "2030-03-05", "updated": "2031/01/02"})) == "2031-01-02"
     assert str(document_date({"updated": "2031-01-02", "Date": "2028-08-08"})) == "2028-08-08"
     assert str(document_date({"revision_date": "2030-03-05", "created_on": "2029-01-01"})) == "2030-03-05"
@@ -602,3 +621,32 @@ def test_a_file_that_declares_entities_is_refused_as_an_xml_bomb(encoding: str) 
             package.writestr(part, bomb.encode(encoding))
         with pytest.raises(UnreadableDocument, match=f"'{name}' declares XML entities"):
             read(target.getvalue(), name)
+
+
+def test_formulas_of_text_without_a_stored_value_are_counted_and_the_words_of_links_are_read() -> None:
+    book = make_book(("Part", "Note"), ("V-7", "=CONCAT(A2)"), ("V-8", "=CONCAT(A3)"))
+    book.worksheets[0]["B4"] = '=HYPERLINK("https://kelp.test/v9","Nine")'
+    parts = {
+        "sheet1": ('"B2"><f>CONCAT(A2)</f><v></v>', '"B2" t="str"><f>CONCAT(A2)</f>'),
+        "s/sheet1": ('"B3"><f>CONCAT(A3)</f>', '"B3" t="str"><f>CONCAT(A3)</f>'),  # its value is an empty text
+    }
+    document = read(edited(book, **parts), "a.xlsx")
+    rows = ["| V-7 | =CONCAT(A2) |", "| V-8 |  |", "|  | [Nine](https://kelp.test/v9) |"]
+    assert document.text.split("\n")[4:] == rows
+    assert document.metadata["left_out"] == {"formulas without a stored value": 1}
+
+
+def test_cells_merged_downwards_have_their_value_in_each_row() -> None:
+    rows = ("Island", "Catch 2030", None), (None, "Herring", "Cod"), ("Gotland", 71, 82), (None, 73, 84), ("Faro", 7, 8)
+    book = make_book(*rows)
+    for span in ("A1:A2", "B1:C1", "A3:A4"):
+        book.worksheets[0].merge_cells(span)
+    book.save(target := io.BytesIO())
+    lines = ["| Island | Catch 2030 Herring | Catch 2030 Cod |", "| --- | --- | --- |"]
+    lines += ["| Gotland | 71 | 82 |", "| Gotland | 73 | 84 |", "| Faro | 7 | 8 |"]
+    assert read(target.getvalue(), "a.xlsx").text.split("\n")[2:] == lines
+
+
+def test_a_damaged_sheet_is_read_as_far_as_possible_and_counted() -> None:
+    document = read(edited(make_book(), sheet1=("</sheetData>", "<row r='9'>")), "a.xlsx")
+    assert document.text == TABLE and document.metadata["left_out"] == {"damaged parts of the file": 1}

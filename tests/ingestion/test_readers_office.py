@@ -10,7 +10,9 @@ import pytest
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers.formats import read_bytes
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers.formats import read_bytes, read_draft
+from workbench.ingestion.readers.isolation import ReadingOptions
 
 PAGES = (("Otters", "Otters hold hands while they sleep."), ("Beavers", "Beavers build dams of wood and mud."))
 
@@ -84,6 +86,22 @@ def test_a_book_with_locked_chapters_is_refused_and_one_with_locked_fonts_is_not
     with pytest.raises(UnreadableDocument, match="protected by DRM"):
         read_bytes(files.epub(["<p>Hidden.</p>"], encrypted="OEBPS/text/c0.xhtml"), "locked.epub")
     assert read_bytes(files.epub(["<p>Open.</p>"], encrypted="OEBPS/font.otf"), "open.epub").text == "Open."
+    part = read_bytes(files.epub(["<p>Hidden.</p>", "<p>Open.</p>"], encrypted="OEBPS/text/c0.xhtml"), "part.epub")
+    assert (part.text, part.metadata["left_out"]) == ("Open.", {"chapters that are encrypted": 1})
+
+
+def test_a_chapter_in_a_foreign_format_is_replaced_by_its_fallback() -> None:
+    foreign = '<item id="c1" href="drift.bin" media-type="application/x-drift" fallback="f"/>'
+    target = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(files.epub(["<p>Drift.</p>", "<p>Launch.</p>"]))) as book,
+        zipfile.ZipFile(target, "w") as copy,
+    ):
+        for name in book.namelist():
+            own = '<item id="c1" href="text/c1.xhtml"/>'
+            copy.writestr(name, book.read(name).replace(own.encode(), (foreign + own.replace("c1", "f", 1)).encode()))
+        copy.writestr("OEBPS/drift.bin", b"%junk")
+    assert read_bytes(target.getvalue(), "raft.epub").text == "Launch.\n\nDrift."
 
 
 @pytest.mark.parametrize("suffix", ["docx", "xlsx", "pptx", "epub"])
@@ -144,3 +162,30 @@ def test_rich_text_is_paragraphs_and_tables_and_the_rest_is_counted() -> None:
 def test_formats_that_are_not_read_name_one_that_is(name: str, advice: str) -> None:
     with pytest.raises(UnreadableDocument, match=f"Save it as {advice}"):
         read_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", name)
+
+
+def read_rich(text: bytes) -> RawDocument:
+    return read_bytes(
+        rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0 Arial;}{\f1\fcharset238 Arial CE;}}" + text + b"}", "a.rtf"
+    )
+
+
+@pytest.mark.parametrize(("source", "text"), [
+    (rb"Area 10{\super 6} litres", "Area 10⁶ litres"),
+    (rb"41\super 3\nosupersub  million, CO{\sub 2}", "41³ million, CO2"),
+    (rb"10{\b\up6 9}, 10{\super \'2d4}, crowns{\super 3}", "10⁹, 10⁻⁴, crowns[3]"),
+    (rb"{\f1 \'b3\'f3d\'9f} \'cf", "łódź П"),
+    (rb"{\pntext\f0 3.\tab}Moor", "3.	Moor"),
+    (rb"a|b\par\trowd\intbl A|1\cell B1\par B2\cell\row\trowd\intbl A2\cell C\cell\row\pard End\par",
+     "a|b\n\n| A\\|1 | B1 B2 |\n| --- | --- |\n| A2 | C |\n\nEnd"),
+])  # fmt: skip
+def test_raised_figures_fonts_list_numbers_and_cells_of_rich_text(source: bytes, text: str) -> None:
+    assert read_rich(source).text.strip() == text
+
+
+def test_hidden_rich_text_is_marked_or_left_out() -> None:
+    source = rb"{\rtf1\ansi Fee {\v of {\b old}} due}"
+    document = read_bytes(source, "a.rtf")
+    assert document.text == "Fee of old (hidden) due" and document.metadata["hidden_parts"] == {"parts of the text": 1}
+    draft = read_draft(source, "a.rtf", options=ReadingOptions(skip_hidden=True))
+    assert " ".join(draft.text.split()) == "Fee due" and draft.metadata["left_out"] == {"hidden parts of the text": 1}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 
 from PIL import Image
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.enum.shapes import MSO_CONNECTOR
 from pptx.oxml import parse_xml
 from pptx.slide import Slide
 from pptx.util import Inches
@@ -122,3 +124,98 @@ def test_alternative_texts_are_read_and_what_is_left_out_is_counted() -> None:
     document = read(draw)
     assert document.text == "[Image: The pier from the east]\n\nEnd"
     assert document.metadata["left_out"] == {"images without alternative text": 1}
+
+
+INK = (
+    f'<mc:AlternateContent xmlns:mc="{SCHEMAS}/markup-compatibility/2006"><mc:Choice Requires="p14"><p:contentPart '
+    f'xmlns:p="{SCHEMAS}/presentationml/2006/main"/></mc:Choice></mc:AlternateContent>'
+)
+
+
+def test_ink_on_a_slide_or_its_notes_is_counted_and_the_words_are_read() -> None:
+    def draw(slide: Slide) -> None:
+        add_box(slide, 0, 1, "Tides")
+        slide.notes_slide.notes_text_frame.text = "Slowly"
+        for page in (slide, slide.notes_slide):
+            page.shapes._spTree.append(parse_xml(INK))
+
+    document = read(draw)
+    assert document.text == "Tides\n\nNotes: Slowly" and document.metadata["left_out"] == {"ink drawings": 2}
+
+
+def test_automatic_numbers_and_alternative_texts_of_shapes_are_read() -> None:
+    def draw(slide: Slide) -> None:
+        frame = slide.shapes.add_textbox(0, 0, 9, 9).text_frame
+        forms = ((0, "arabicPeriod", 1), (1, "alphaLcParenR", 1), (0, "arabicPeriod", 1), (0, "romanUcParenBoth", 4))
+        for place, (level, form, start) in enumerate(forms):
+            line = frame.paragraphs[0] if not place else frame.add_paragraph()
+            line.text, line.level = f"step {place}", level
+            number = f'<a:buAutoNum xmlns:a="{SCHEMAS}/drawingml/2006/main" type="{form}" startAt="{start}"/>'
+            line._p.get_or_add_pPr().append(parse_xml(number))
+        line = slide.shapes.add_connector(MSO_CONNECTOR.STRAIGHT, 0, 99, 9, 999)
+        line._element.nvCxnSpPr.cNvPr.set("descr", "From the quay to the boat")
+
+    lines = ("- 1. step 0", "  - a) step 1", "- 2. step 2", "- (IV) step 3")
+    assert read(draw).text == "\n".join(lines) + "\n\n[Image: From the quay to the boat]"
+
+
+def test_boxes_of_notes_and_cells_merged_downwards_are_read() -> None:
+    def draw(slide: Slide) -> None:
+        table = slide.shapes.add_table(3, 2, 0, 0, 9, 9).table
+        table.cell(1, 0).merge(table.cell(2, 0))
+        for place, text in zip(
+            ((0, 0), (0, 1), (1, 0), (1, 1), (2, 1)), ("Port", "Fish", "Ystad", "Cod", "Eel"), strict=True
+        ):
+            table.cell(*place).text = text
+        slide.notes_slide.notes_text_frame.text = "Slowly"
+        box = "<p:nvSpPr><p:cNvPr id='9' name='b'/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>"
+        words = "<p:txBody><a:bodyPr/><a:p><a:r><a:t>And softly</a:t></a:r></a:p></p:txBody>"
+        names = f'xmlns:p="{SCHEMAS}/presentationml/2006/main" xmlns:a="{SCHEMAS}/drawingml/2006/main"'
+        slide.notes_slide.shapes._spTree.append(parse_xml(f"<p:sp {names}>{box}{words}</p:sp>"))
+
+    table = "| Port | Fish |\n| --- | --- |\n| Ystad | Cod |\n| Ystad | Eel |"
+    assert read(draw).text == f"{table}\n\nNotes: Slowly\n\nNotes: And softly"
+
+
+def test_a_slide_without_a_title_does_not_stand_below_the_heading_of_a_hidden_one() -> None:
+    def hide(slide: Slide) -> None:
+        add_box(slide, 0, 1, "Costs")
+        slide._element.set("show", "0")
+
+    text = read(hide, lambda slide: add_box(slide, 0, 1, "Tides")).text
+    assert text == "## (hidden slide)\n\nCosts\n\n## Slide 2\n\nTides"
+
+
+def test_a_broken_slide_is_read_as_far_as_possible_and_counted() -> None:
+    deck = Presentation()
+    for text in ("One", "Two & three"):
+        add_box(deck.slides.add_slide(deck.slide_layouts[BLANK]), 0, 1, text)
+    deck.save(whole := io.BytesIO())
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(target := io.BytesIO(), "w") as copy:
+        for path in source.namelist():
+            copy.writestr(path, source.read(path).replace(b"&amp;", b"&"))
+    document = read_bytes(target.getvalue(), "talk.pptx")
+    assert document.text == "One\n\nTwo three" and document.metadata["left_out"] == {"damaged parts of the file": 1}
+
+
+def test_the_titles_of_the_axes_of_a_chart_are_read() -> None:
+    def draw(slide: Slide) -> None:
+        data = CategoryChartData()
+        data.categories = ["Cod"]
+        data.add_series("2030", [71])
+        chart = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, 0, 0, 9, 9, data).chart
+        chart.has_title, chart.chart_title.text_frame.text = True, "Catch"
+        chart.value_axis.axis_title.text_frame.text = "tonnes"
+
+    assert read(draw).text == "Catch (axes: tonnes)\n\n|  | 2030 |\n| --- | --- |\n| Cod | 71 |"
+
+
+def test_names_of_categories_on_two_levels_reach_each_category() -> None:
+    def draw(slide: Slide) -> None:
+        data = CategoryChartData()
+        year = data.add_category("2030")
+        year.add_sub_category("Q1"), year.add_sub_category("Q2")
+        data.add_series("Catch", [71, 82])
+        slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, 0, 0, 9, 9, data)
+
+    assert "| 2030 Q1 | 71 |\n| 2030 Q2 | 82 |" in read(draw).text

@@ -246,7 +246,8 @@ def test_fields_ruby_and_content_of_other_markup_are_read() -> None:
     field = '<w:fldSimple w:instr=" SEQ Figure "><w:r><w:t>12</w:t></w:r></w:fldSimple>'
     smart = "<w:customXml><w:smartTag><w:r><w:t> of Faro</w:t></w:r></w:smartTag></w:customXml>"
     body = f"<w:p><w:r>{ruby}</w:r><w:r><w:t> Figure </w:t></w:r>{field}{smart}</w:p>"
-    assert read(body).text == "図書 Figure 12 of Faro"
+    document = read(body)
+    assert document.text == "図書 Figure 12 of Faro" and document.metadata["left_out"] == {"ruby readings": 1}
 
 
 def test_the_strict_variant_is_read_like_the_usual_one() -> None:
@@ -281,3 +282,86 @@ def test_references_to_missing_notes_links_and_images_spoil_nothing() -> None:
     link = '<w:hyperlink r:id="gone"><w:r><w:t> here</w:t></w:r></w:hyperlink>'
     image = drawing("<pic:pic><pic:blipFill><a:blip r:embed='gone'/></pic:blipFill></pic:pic>")
     assert read(f"<w:p><w:r><w:t>Moor</w:t></w:r>{note}{link}{image}</w:p>").text == "Moor here"
+
+
+@pytest.mark.parametrize(("form", "start", "label"), [
+    ("upperRoman", 3_999, "MMMCMXCIX)"), ("upperRoman", 2_000_000_000, "2000000000)"),
+    ("lowerLetter", 28, "bb)"), ("upperLetter", 2_000_000_000, "2000000000)"),
+])  # fmt: skip
+def test_numbers_of_too_many_letters_are_decimal(form: str, start: int, label: str) -> None:
+    assert read(numbered("Scope"), numbering((form, "%1)"), start=start)).text == f"{label} Scope"
+
+
+def test_a_figure_raised_by_a_distance_is_an_exponent() -> None:
+    def run(text: str, position: int) -> str:
+        return f'<w:r><w:rPr><w:position w:val="{position}"/></w:rPr><w:t>{text}</w:t></w:r>'
+
+    assert read(f"<w:p>{run('10', 0)}{run('9', 8)}{run(' and 10', 0)}{run('9', -8)}</w:p>").text == "10⁹ and 109"
+
+
+def run_field(instruction: str, result: str = "", form: str = "") -> str:
+    mark = '<w:r><w:fldChar w:fldCharType="{}">{}</w:fldChar></w:r>'
+    shown = mark.format("separate", "") + result if result else ""
+    return f"{mark.format('begin', form)}{instruction}{shown}{mark.format('end', '')}"
+
+
+def instruct(text: str) -> str:
+    return f"<w:r><w:instrText>{text}</w:instrText></w:r>"
+
+
+def test_fields_without_a_result_are_counted_and_their_instructions_are_not_read() -> None:
+    inner = run_field(instruct("MERGEFIELD G"), "<w:r><w:t>F</w:t></w:r>")
+    condition = run_field(f"{instruct('IF')}{inner}{instruct('= F')}", "<w:r><w:t>Ms</w:t></w:r>")
+    box = run_field(instruct("FORMCHECKBOX"), form="<w:ffData><w:checkBox><w:checked/></w:checkBox></w:ffData>")
+    empty = (
+        run_field(instruct("=SUM(ABOVE)"))
+        + run_field(instruct("XE anchor"))
+        + "<w:fldSimple w:instr='QUOTE x'/><w:fldSimple w:instr=' PAGE '/>"
+    )
+    document = read(f"<w:p>{condition}<w:r><w:t> Ada </w:t></w:r>{box}{empty}</w:p>")
+    assert document.text == "Ms Ada ☒" and document.metadata["left_out"] == {"fields without a result": 2}
+
+
+def test_cells_left_out_before_a_row_header_rows_and_captions_of_tables_are_read() -> None:
+    def row(*cells: str, before: int = 0) -> str:
+        return f'<w:tr><w:trPr><w:gridBefore w:val="{before}"/></w:trPr>{"".join(cells)}</w:tr>'
+
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tc><w:tcPr>{properties}</w:tcPr>{paragraph(text)}</w:tc>"
+
+    merged = cell("Region", '<w:vMerge w:val="restart"/>'), cell("", "<w:vMerge/>")
+    rows = (
+        row(merged[0], cell("2030", '<w:gridSpan w:val="2"/>')), row(merged[1], cell("Q1"), cell("Q2")),
+        row(cell("North"), cell("11"), cell("12")), row(cell("21"), cell("22"), before=1),
+    )  # fmt: skip
+    text = read(f"<w:tbl><w:tblPr><w:tblCaption w:val='Tides'/></w:tblPr>{''.join(rows)}</w:tbl>").text
+    lines = ["| Region | 2030 Q1 | 2030 Q2 |", "| --- | --- | --- |", "| North | 11 | 12 |", "|  | 21 | 22 |"]
+    assert text.split("\n") == ["Tides", "", *lines]
+
+
+def test_a_hidden_shape_is_marked() -> None:
+    shape = (
+        "<w:r><w:drawing><wp:anchor><wp:docPr id='1' name='x' hidden='1'/><wps:txbx><w:txbxContent>"
+        f"{paragraph('Costs')}</w:txbxContent></wps:txbx></wp:anchor></w:drawing></w:r>"
+    )
+    document = read(f"<w:p><w:r><w:t>Quay</w:t></w:r>{shape}</w:p>")
+    assert document.text == "Quay\n\nCosts\n\n(hidden)" and document.metadata["hidden_parts"] == {"shapes": 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        ("<w:p><w:r><w:t>Second", "First\n\nSecond"),
+        ("<w:p><w:r><w:t>a\x01b &none; c</w:t></w:r></w:p>", "First\n\nab c"),
+    ],
+)
+def test_a_damaged_document_is_read_up_to_its_damage_and_counted_once(end: str, text: str) -> None:
+    document = read(paragraph("First") + end)
+    assert document.text == text and document.metadata["left_out"] == {"damaged parts of the file": 1}
+
+
+def test_parts_that_a_file_refers_to_and_lacks_are_counted() -> None:
+    body = f"{paragraph('Moor')}<w:p><w:r><w:footnoteReference w:id='77'/></w:r></w:p>"
+    document = read(f"{body}<w:sectPr><w:headerReference w:type='default' r:id='gone'/></w:sectPr>")
+    names = ("footnotes", "headers and footers")
+    assert document.metadata["left_out"] == {f"{name} that are missing in the file": 1 for name in names}

@@ -8,6 +8,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -33,11 +34,13 @@ from workbench.ingestion.text import (
 
 if TYPE_CHECKING:
     from pptx.opc.package import Part
+    from pptx.presentation import Presentation
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
 MAX_UNPACKED_BYTES = GB
+DAMAGED_PARTS = "damaged parts of the file"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(
     r"\s*generated (?:by|using|with) ", re.IGNORECASE
@@ -98,6 +101,7 @@ class XmlElement(Protocol):
     get: Callable[[str], str | None]
     keys: Callable[[], list[str]]
     getparent: Callable[[], XmlElement | None]
+    iterancestors: Callable[..., Iterator[XmlElement]]  # the elements around this one that have one of the tags
     index: Callable[[XmlElement], int]
     insert: Callable[[int, XmlElement], None]
     append: Callable[[XmlElement], None]
@@ -120,14 +124,23 @@ class XmlElement(Protocol):
     def __iter__(self) -> Iterator[XmlElement]: ...
 
 
-def parse_xml(data: bytes) -> XmlElement | None:
-    """Parse XML without entities or network access; return None on errors."""
+def parse_xml(data: bytes, on_damage: Callable[[], None] = lambda: leave_out(DAMAGED_PARTS)) -> XmlElement | None:
+    """Parse XML without entities or network access, up to its damage; return None if nothing can be read."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=True)
     root = etree.fromstring(data, parser)
     count_cut_parts(parser.error_log)
+    if is_damaged(parser.error_log):
+        on_damage()
+        if root is not None:
+            etree.strip_tags(root, etree.Entity)  # without a definition, which other parsers fail on
     return root
+
+
+def is_damaged(errors: Iterable[object]) -> bool:
+    """Return whether the error log of one of lxml's parsers contains damage, other than parts nested too deeply."""
+    return any(re.search(r":FATAL:\w+:(?!ERR_RESOURCE_LIMIT)", str(error)) for error in errors)
 
 
 def local_name(element: XmlElement) -> str:
@@ -176,6 +189,12 @@ class Package:
         """
         self._file = open_package(data, name)
         self.parts = {_fold_path(entry.filename): entry for entry in self._file.infolist()}
+        self._damaged: set[str] = set()
+
+    def count_damage(self, path: str) -> None:
+        """Count a damaged part once, however often it is read."""
+        leave_out(DAMAGED_PARTS, path not in self._damaged)
+        self._damaged.add(path)
 
     def read(self, path: str) -> bytes | None:
         """Return a part, or None if it is missing or damaged."""
@@ -183,13 +202,13 @@ class Package:
         try:
             return None if entry is None else self._file.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError):
-            leave_out("damaged parts of the file")
+            self.count_damage(_fold_path(path))
             return None
 
     def parse(self, path: str) -> XmlElement | None:
         """Return the root of a part with the Transitional namespaces, or None if it is missing or damaged."""
-        data = self.read(path)
-        return parse_xml(replace_strict_namespaces(data)) if data else None
+        data = replace_strict_namespaces(self.read(path) or b"")
+        return parse_xml(data, lambda: self.count_damage(_fold_path(path))) if data else None
 
     def links(self, path: str) -> dict[str, tuple[str, str]]:
         """Return (kind, path) of the parts that a part refers to, by id, and the addresses of links."""
@@ -341,7 +360,8 @@ def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
 
     A chart without stored values has no rows and is counted.
     """
-    title = format_cell("".join(_texts(root.find(".//{*}chart/{*}title"))))
+    title, axes = (", ".join(_titles(root, path)) for path in (".//{*}chart/{*}title", ".//{*}plotArea/*/{*}title"))
+    title += f" (axes: {axes})" if axes else ""
     series = [
         (
             _first_value(one.find("{*}tx")),
@@ -377,13 +397,13 @@ def _points(*elements: XmlElement | None) -> dict[int, str]:
     """Return the cached values by index; names on several levels are joined, outermost first."""
     values: dict[int, str] = {}
     for element in elements:
-        levels = [] if element is None else list(element.iterfind(".//{*}lvl"))
-        for level in reversed(levels) if levels else ([] if element is None else [element]):
-            own = {
-                int(point.get("idx") or 0): format_cell(point.findtext("{*}v")) for point in level.iterfind(".//{*}pt")
-            }
+        levels = [] if element is None else list(element.iterfind(".//{*}lvl")) or [element]
+        places = {int(point.get("idx") or 0) for level in levels for point in level.iterfind(".//{*}pt")}
+        for level in reversed(levels):
+            points = level.iterfind(".//{*}pt")  # with a value, or with a text in charts of Office 2016
+            own = {int(one.get("idx") or 0): format_cell(one.findtext("{*}v") or one.text) for one in points}
             last = ""
-            for place in sorted({*values, *own}):
+            for place in sorted({*values, *places}):
                 last = own.get(place, last)
                 values[place] = f"{values[place]} {last}".strip() if place in values else last
     return {place: _shorten_number(value) for place, value in values.items()}
@@ -411,22 +431,12 @@ def _iter_new_series(root: XmlElement) -> Iterator[tuple[str, dict[int, str], di
         own = data.get(found.get("val")) if found is not None else None
         if own is not None:
             name = _first_value(one.find("{*}tx"))
-            yield name, _read_new_points(own, "strDim"), _read_new_points(own, "numDim"), {}
+            yield name, _points(*own.iterfind("{*}strDim")), _points(*own.iterfind("{*}numDim")), {}
 
 
-def _read_new_points(data: XmlElement, kind: str) -> dict[int, str]:
-    values: dict[int, str] = {}
-    for level in reversed(list(data.iterfind(f"{{*}}{kind}/{{*}}lvl"))):
-        for point in level.iterfind("{*}pt"):
-            place = int(point.get("idx") or 0)
-            values[place] = f"{values.get(place, '')} {format_cell(point.text)}".strip()
-    return values
-
-
-def _texts(element: XmlElement | None) -> Iterator[str]:
-    if element is not None:
-        yield from (part.text or "" for part in element.iterfind(".//{*}t"))
-        yield from (part.text or "" for part in element.iterfind(".//{*}v"))
+def _titles(root: XmlElement, path: str) -> Iterator[str]:
+    texts = ("".join(part.text or "" for part in one.iter("{*}t", "{*}v")) for one in root.iterfind(path))
+    yield from filter(None, map(format_cell, texts))
 
 
 # --- SmartArt as lines ---
@@ -539,18 +549,14 @@ def _prepare_package(package: Package) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for path in package.parts:
-            if path.endswith((".xml", ".rels")) and (content := replaced.get(path) or package.read(path)) is not None:
-                if path.endswith(".rels") and (links := package.parse(path)) is not None:
-                    content = etree.tostring(_lower_targets(links))
-                copy.writestr(path.replace("[content_types]", "[Content_Types]"), replace_strict_namespaces(content))
+            if path in replaced:
+                copy.writestr(path, replaced[path])
+            elif path.endswith((".xml", ".rels")) and (root := package.parse(path)) is not None:
+                for link in root if path.endswith(".rels") else ():
+                    if (address := link.get("Target")) and link.get("TargetMode") != "External":
+                        link.set("Target", address.lower().replace("\\", "/"))
+                copy.writestr(path.replace("[content_types]", "[Content_Types]"), etree.tostring(root))
     return target.getvalue()
-
-
-def _lower_targets(links: XmlElement) -> XmlElement:
-    for link in links:
-        if (target := link.get("Target")) and link.get("TargetMode") != "External":
-            link.set("Target", target.lower().replace("\\", "/"))
-    return links
 
 
 def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
@@ -559,6 +565,7 @@ def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
         known = {note.get(WORD + "id") for root in roots for note in root.iter(WORD + kind)}
         for reference in [one for root in roots for one in root.iter(f"{WORD}{kind}Reference")]:
             if reference.get(WORD + "id") not in known:
+                leave_out(f"{kind}s that are missing in the file")
                 replace_element(reference, [])
 
 
@@ -571,9 +578,11 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _simplify(part.root)
     leave_out("embedded files", len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk"))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
-        if _is_attached(equation, part.root):
+        if part.root in equation.iterancestors():
             replace_element(equation, [make_run(format_equation(equation))])
+    _prepare_fields(part.root)
     _write_form_fields(part.root)
+    _prepare_tables(part.root)
     _write_drawings(package, part)
     _mark_hidden_rows(part.root)
     for paragraph in part.root.iter(WORD + "p"):
@@ -594,8 +603,11 @@ def _simplify(root: XmlElement) -> None:
     for element in list(root.iter()):
         name = local_name(element)
         if name in UNWRAPPED_TAGS and element.tag == WORD + name:
+            is_silent = list(element) or SILENT_FIELD.match(element.get(WORD + "instr") or "")
+            leave_out(FIELDS_WITHOUT_RESULT, name == "fldSimple" and not is_silent)
             replace_element(element, list(element))
         elif name in REMOVED_TAGS and element.tag == WORD + name:
+            leave_out("ruby readings", name == "rt")
             replace_element(element, [])
         elif name in RENAMED_TAGS and element.tag == WORD + name:
             replace_element(element, [make_element(RENAMED_TAGS[name])])
@@ -642,22 +654,9 @@ def _append_blocks(element: XmlElement, others: Iterable[XmlElement]) -> None:
             parent.insert(offset, other)
 
 
-def _is_attached(element: XmlElement, root: XmlElement) -> bool:
-    """Return whether an element is still below the root."""
-    while element is not root:
-        parent = element.getparent()
-        if parent is None:
-            return False
-        element = parent
-    return True
-
-
 def _find_outer(element: XmlElement, name: str) -> XmlElement | None:
     """Return the nearest element of a name around an element."""
-    parent = element.getparent()
-    while parent is not None and parent.tag != WORD + name:
-        parent = parent.getparent()
-    return parent
+    return next(element.iterancestors(WORD + name), None)
 
 
 def _text(element: XmlElement) -> str:
@@ -674,7 +673,38 @@ def _is_set(element: XmlElement | None) -> bool:
 
 # --- Form fields, drawings and superscripts ---
 
+MIN_RAISED_HALF_POINTS = 4  # of text raised by a distance, in Word and RTF
 CHECKED_BOX, UNCHECKED_BOX = "☒", "☐"
+FIELDS_WITHOUT_RESULT = "fields without a result"
+PAGE_FIELD = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
+SILENT_FIELD = re.compile(r"\s*(?:XE|T[CA]|RD|SET|ASK|PRIVATE|ADDIN|IF|NEXT\w*|SKIPIF|SEQ|FORMTEXT|\w*PAGES?)\b", re.I)
+FIELD_PARTS = [WORD + name for name in ("fldChar", "instrText", "t", "sym", "drawing", "pict", "object")]
+
+
+def _prepare_fields(root: XmlElement, *, drop_page_numbers: bool = False) -> None:
+    """Count fields without a stored result, and remove what mammoth would read of a field's instruction."""
+    fields: list[list[list[XmlElement]]] = []  # the instruction of each open field, and its result if that was reached
+    for part in list(root.iter(*FIELD_PARTS)):
+        kind = part.get(WORD + "fldCharType")
+        if kind == "begin":
+            fields.append([[part]])
+        elif fields and kind == "separate":
+            fields[-1].append([])
+        elif fields and kind != "end":
+            fields[-1][-1].append(part)
+        elif fields:
+            (start, *instruction), *results = fields.pop()
+            result = results[-1] if results else []
+            written = "".join(one.text or "" for one in instruction if local_name(one) == "instrText")
+            is_page, has_form = PAGE_FIELD.match(written) is not None, start.find(WORD + "ffData") is not None
+            is_shown = not fields or len(fields[-1]) > 1
+            leave_out(FIELDS_WITHOUT_RESULT, is_shown and not (result or has_form or SILENT_FIELD.match(written)))
+            if fields:
+                fields[-1][-1] += result[:1] if is_shown else result
+            is_box = has_form and written.strip() == "FORMCHECKBOX"  # of which mammoth would make another box
+            dropped = [one for one in instruction if is_box or local_name(one) == "t"]
+            for one in dropped + (result if is_page and drop_page_numbers else []):
+                one.text = ""
 
 
 def _write_form_fields(root: XmlElement) -> None:
@@ -710,7 +740,7 @@ def _write_drawings(package: Package, part: WordPart) -> None:
     """Write text boxes, charts, SmartArt and alternative texts after the paragraphs that they are anchored in."""
     for drawing in list(part.root.iter(WORD + "drawing", WORD + "pict", WORD + "object")):
         paragraph = _find_outer(drawing, "p")
-        if paragraph is None or not _is_attached(drawing, part.root):
+        if paragraph is None or part.root not in drawing.iterancestors():
             continue
         blocks = [block for box in drawing.iter(WORD + "txbxContent") for block in list(box)]
         loose = [make_paragraph(part.text) for part in drawing.iter(DRAWING + "t") if part.text]
@@ -721,7 +751,11 @@ def _write_drawings(package: Package, part: WordPart) -> None:
         if not alts and pictures and not blocks:
             leave_out("images without alternative text", pictures)
         described = [make_paragraph(alt) for alt in alts] if not blocks and not graphics else []
-        _append_blocks(paragraph, [*described, *loose, *art, *graphics, *blocks])
+        added = [*described, *loose, *art, *graphics, *blocks]
+        hidden = (one.get("hidden") in TRUE_VALUES for one in drawing.iter() if local_name(one) == "docPr")
+        if added and next(hidden, False):
+            added = [*added, make_paragraph(HIDDEN_MARK.strip())] if take_hidden("shapes") else []
+        _append_blocks(paragraph, added)
         replace_element(drawing, [])  # mammoth fails on images that are missing
     for link in list(part.root.iter(WORD + "hyperlink")):
         if (link.get(RELATION + "id") or "") not in {"", *part.links}:
@@ -763,7 +797,7 @@ def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
     """Write superscripts as characters, so that an exponent is not read as more digits of its number."""
     before, group = "", list[XmlElement]()
     for run in [*paragraph.iter(WORD + "r"), None]:
-        if run is not None and _text(run) and _value(known.find_property(run, "vertAlign")) == "superscript":
+        if run is not None and _text(run) and _is_raised_run(run, known):
             group.append(run)
             continue
         if group:
@@ -779,7 +813,13 @@ def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
         before += _text(run) if run is not None else ""
 
 
-# --- Hidden text ---
+def _is_raised_run(run: XmlElement, known: StyleSheet) -> bool:
+    position = _value(known.find_property(run, "position"), "0").removesuffix("pt")
+    is_high = position.isdecimal() and int(position) >= MIN_RAISED_HALF_POINTS
+    return is_high or _value(known.find_property(run, "vertAlign")) == "superscript"
+
+
+# --- Tables and hidden text ---
 
 
 def _mark_hidden_text(paragraph: XmlElement, known: StyleSheet) -> None:
@@ -801,6 +841,23 @@ def _mark_hidden_text(paragraph: XmlElement, known: StyleSheet) -> None:
         group = []
 
 
+def _prepare_tables(root: XmlElement) -> None:
+    """Write what mammoth does not read: captions, cells left out before a row, and merged cells of header rows."""
+    for properties in root.iter(WORD + "trPr"):
+        before = _value(properties.find(WORD + "gridBefore"), "0")
+        count = int(before) if re.fullmatch(r"\d\d?", before) else 0  # tables have at most 63 columns
+        _append_blocks(properties, [make_element("tc", make_paragraph("")) for _ in range(count)])
+    for table in list(root.iter(WORD + "tbl")):
+        captions = (table.find(f"{WORD}tblPr/{WORD}tbl{name}") for name in ("Caption", "Description"))
+        texts = [make_paragraph(text) for one in captions if (text := _value(one))]
+        if texts and _find_outer(table, "tbl") is None:
+            replace_element(table, [*texts, table])
+        first, second = [*table.iterfind(WORD + "tr"), None, None][:2]
+        if first is not None and second is not None and first.find(f"{WORD}tc/{WORD}tcPr/{WORD}gridSpan") is not None:
+            for merged in list(second.iterfind(f"{WORD}tc/{WORD}tcPr/{WORD}vMerge")):
+                replace_element(merged, [merged] if _value(merged) == "restart" else [])  # two header rows become one
+
+
 def _mark_hidden_rows(root: XmlElement) -> None:
     """Mark the hidden rows of tables, or remove them."""
     for row in list(root.iter(WORD + "tr")):
@@ -816,7 +873,6 @@ def _mark_hidden_rows(root: XmlElement) -> None:
 
 # --- Headers and footers ---
 
-PAGE_FIELD = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
 PAGE_WORDS = re.compile(r"(?:[\W\d_]|\b(?:pages?|p|seite|página|pagina|of|von|de|sur|di|van)\b)*", re.IGNORECASE)
 
 
@@ -833,6 +889,7 @@ def _add_margins(package: Package, document: WordPart, known: StyleSheet) -> Non
             document.links.get(one.get(RELATION + "id") or "", ("", "")) for one in references
         ):
             part = _load_part(package, path)
+            leave_out("headers and footers that are missing in the file", path not in package.parts)
             if part is not None:
                 blocks += _margin_blocks(package, part, known, seen)
         for place, block in enumerate(blocks):
@@ -844,8 +901,10 @@ def _add_margins(package: Package, document: WordPart, known: StyleSheet) -> Non
 
 def _margin_blocks(package: Package, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
     """Yield the paragraphs and tables of a header or footer that contain words and are new."""
-    _drop_page_numbers(part.root)
     with open_reading():  # what headers and footers lack is not counted
+        for simple in list(part.root.iter(WORD + "fldSimple")):
+            replace_element(simple, [] if PAGE_FIELD.match(simple.get(WORD + "instr") or "") else list(simple))
+        _prepare_fields(part.root, drop_page_numbers=True)
         _prepare_part(package, part, known)
     for link in list(part.root.iter(WORD + "hyperlink")):
         replace_element(link, list(link))
@@ -854,25 +913,6 @@ def _margin_blocks(package: Package, part: WordPart, known: StyleSheet, seen: se
         if text not in seen and not PAGE_WORDS.fullmatch(text):
             seen.add(text)
             yield deepcopy(block)
-
-
-def _drop_page_numbers(root: XmlElement) -> None:
-    for simple in list(root.iter(WORD + "fldSimple")):
-        if PAGE_FIELD.match(simple.get(WORD + "instr") or ""):
-            replace_element(simple, [])
-    for paragraph in root.iter(WORD + "p"):
-        runs, instruction = list[XmlElement](), ""
-        for run in list(paragraph.iter(WORD + "r")):
-            kinds = [mark.get(WORD + "fldCharType") for mark in run.iter(WORD + "fldChar")]
-            if "begin" in kinds:
-                runs, instruction = [], ""
-            runs.append(run)
-            instruction += "".join(part.text or "" for part in run.iter(WORD + "instrText"))
-            if "end" in kinds and PAGE_FIELD.match(instruction):
-                for one in runs:
-                    replace_element(one, [])
-            if "end" in kinds:
-                runs, instruction = [], ""
 
 
 # --- Styles and automatic numbers ---
@@ -940,7 +980,7 @@ class Numbering:
             if properties is not None:
                 number = number or _value(properties.find(WORD + "numId"))
                 found = properties.find(WORD + "ilvl")
-                level = level if level is not None or found is None else int(_value(found, "0"))
+                level = level if level is not None or found is None else min(int(_value(found, "0")), 8)
         if number not in self._numbers:
             return None
         if level is None:
@@ -1063,10 +1103,13 @@ ROMAN_NUMERALS = {
     "M": 1000, "CM": 900, "D": 500, "CD": 400, "C": 100, "XC": 90, "L": 50, "XL": 40, "X": 10, "IX": 9, "V": 5, "IV": 4,
     "I": 1,
 }  # fmt: skip
+MAX_COUNTERS = {"Roman": 3_999, "Letter": 26 * 4}  # up to "zzzz"
 
 
 def format_counter(value: int, form: str) -> str:
-    """Return a number in one of Word's formats; rare formats become decimal."""
+    """Return a number in one of Word's formats; rare formats, and numbers of too many letters, become decimal."""
+    if value > MAX_COUNTERS.get(form[5:], value):
+        return str(value)
     if form in ("lowerLetter", "upperLetter"):
         letter = chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1) if value > 0 else ""
         return letter if form == "lowerLetter" else letter.upper()
@@ -1121,6 +1164,20 @@ RTF_SKIPPED = (
 )
 RTF_DELETED = re.compile(r"\{[^{}]*\\deleted\b[^{}]*\}")  # under change tracking
 RTF_ROW = re.compile(r"(?:^[^\n|]*(?:\|[^\n|]*)*\|$\n?)+", re.MULTILINE)  # lines whose cells each end with a bar
+# A brace, characters (matched without backtracking, which takes much memory), or a control word or sign.
+RTF_TOKEN = re.compile(
+    r"(?P<brace>[{}])|(?P<text>(?:\\u-?\d+ ?|\\'[0-9a-f]{2}|\\[~_-]|[^\\{}]+)++)"
+    r"|\\(?P<word>[a-z]+)(?P<number>-?\d+)? ?|\\.?",
+    re.IGNORECASE | re.DOTALL,
+)
+RTF_FONT_WITHOUT_CHARSET = re.compile(r"(\\f\d+)(?![^;]{0,200}\\fcharset)")
+RTF_BAR = "\ue000"  # a bar that is not the end of a cell
+RTF_MARKS = {"raised": ("\ue001", "\ue002"), "hidden": ("\ue003", "\ue004")}  # around characters
+# The property that a control word sets, unless its number is 0, and those that it ends.
+RTF_SET = {"super": "raised", "up": "raised", "v": "hidden", "trowd": "table", "intbl": "table"}
+RTF_ENDED = RTF_SET | {
+    "nosupersub": "raised", "sub": "raised", "dn": "raised", "plain": "raised hidden", "row": "table", "pard": "table"
+}  # fmt: skip
 
 
 def read_rtf(data: bytes, name: str) -> Draft:
@@ -1135,7 +1192,8 @@ def read_rtf(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(f"'{name}' is not a Rich Text file despite its suffix. Re-save it.")
     page = RTF_CODE_PAGE.search(data)
     codec = find_codec(f"windows-{int(page[1])}" if page else None) or "cp1252"
-    source = RTF_DELETED.sub("", data.lstrip().decode(codec, "replace"))
+    source = RTF_DELETED.sub("", data.lstrip().decode(codec, "replace")).replace("{\\pntext", "{\\listtext")
+    source = RTF_FONT_WITHOUT_CHARSET.sub(r"\1\\fcharset1", source)  # which striprtf takes from the next font
 
     def convert(rtf: str) -> str:
         text = rtf_to_text(rtf, codec, "replace")
@@ -1144,13 +1202,50 @@ def read_rtf(data: bytes, name: str) -> Draft:
     for pattern, what in RTF_SKIPPED:
         leave_out(what, len(pattern.findall(source)))
     properties = {key: convert(f"{{\\rtf1 {value}}}").strip() for key, value in RTF_PROPERTIES.findall(source)}
-    text = RTF_ROW.sub(_write_rtf_table, convert(source).replace("\n", "\n\n").replace("|\n\n", "|\n"))
-    text = re.sub(r"\n{3,}", "\n\n", text)
+    text = _write_rtf_marks(convert("".join(_mark_rtf(source))).replace("\n", "\n\n").replace("|\n\n", "|\n"))
+    text = re.sub(r"\n{3,}", "\n\n", RTF_ROW.sub(_write_rtf_table, text)).replace(RTF_BAR, "|")
     return Draft(text, properties.get("title", ""), drop_title({key: text for key, text in properties.items() if text}))
 
 
+def _mark_rtf(source: str) -> Iterator[str]:
+    """Yield the tokens of a file, with marks around raised and hidden text, and without bars and lines in cells."""
+    states: list[frozenset[str]] = [frozenset()]  # the properties of the text in each open group
+    for token in RTF_TOKEN.finditer(source):
+        text, word = token[0], token["word"] or ""
+        if token["brace"] == "{":
+            states.append(states[-1])
+        elif token["brace"]:
+            del states[max(1, len(states) - 1) :]
+        elif word in ("par", "line") and "table" in states[-1]:
+            text = "\\emspace "
+        elif token["text"]:
+            text = text.replace("|", RTF_BAR)
+            for key, marks in RTF_MARKS.items():
+                text = text.join(marks) if key in states[-1] and text.strip("\r\n") else text
+        else:
+            states[-1] = states[-1].difference(RTF_ENDED.get(word, "").split())
+            if word in RTF_SET and token["number"] != "0":
+                states[-1] |= {RTF_SET[word]}
+        yield text
+
+
+def _write_rtf_marks(text: str) -> str:
+    """Write raised text as superscripts, and mark hidden text or remove it."""
+
+    def write_raised(found: re.Match[str]) -> str:
+        return format_superscript(found[1], found.string[max(0, found.start() - 40) : found.start()])
+
+    def write_hidden(found: re.Match[str]) -> str:
+        return found[1] + HIDDEN_MARK if take_hidden("parts of the text") else ""
+
+    for (start, end), write in zip(RTF_MARKS.values(), (write_raised, write_hidden), strict=True):
+        text = re.sub(f"{start}([^{end}]*){end}", write, text.replace(end + start, ""))
+    return text
+
+
 def _write_rtf_table(lines: re.Match[str]) -> str:
-    rows = drop_empty([list(map(format_cell, line.split("|")[:-1])) for line in lines[0].strip().split("\n")])
+    lined = (line.split("|")[:-1] for line in lines[0].strip().split("\n"))
+    rows = drop_empty([[format_cell(cell.replace(RTF_BAR, "|")) for cell in line] for line in lined])
     return f"\n\n{format_markdown_table(merge_header_rows(rows))}\n\n" if rows else ""
 
 
@@ -1166,14 +1261,13 @@ def read_pptx(data: bytes, name: str) -> Draft:
     """Return the slides in order."""
     package = Package(data, name)
     properties = read_core_properties(package)
-    usual = _convert_strict(data, package)
-    from pptx import Presentation
-
-    presentation = Presentation(io.BytesIO(usual))
+    presentation = _open_presentation(data, package)
+    for slide in presentation.slides:
+        _simplify_shapes(slide.element)
     first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     reader = SlideReader()
     pages = tuple(
-        (number, reader.read(slide))
+        (number, reader.read(slide, number))
         for number, slide in enumerate(presentation.slides, 1)
         if slide.element.get("show") not in FALSE_VALUES or take_hidden("slides")
     )
@@ -1181,16 +1275,28 @@ def read_pptx(data: bytes, name: str) -> Draft:
     return Draft(title=first if title in ("", TEMPLATE_TITLE) else title, pages=pages, metadata=drop_title(properties))
 
 
-def _convert_strict(data: bytes, package: Package) -> bytes:
-    """Return a Strict file with the Transitional namespaces; other files are unchanged."""
+def _open_presentation(data: bytes, package: Package) -> Presentation:
+    """Open a file, or a repaired copy with the Transitional namespaces if it is Strict or its XML is damaged."""
+    from lxml.etree import XMLSyntaxError, tostring  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+    from pptx import Presentation
+
     if not STRICT_NAMESPACE.search(package.read(package.find_main_part("ppt/presentation.xml")) or b""):
-        return data
+        with suppress(XMLSyntaxError):
+            return Presentation(io.BytesIO(data))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for path, entry in package.parts.items():
-            part = package.read(path) or b""
-            copy.writestr(entry, replace_strict_namespaces(part) if path.endswith((".xml", ".rels")) else part)
-    return target.getvalue()
+            root = package.parse(path) if path.endswith((".xml", ".rels")) else None
+            copy.writestr(entry, tostring(root) if root is not None else package.read(path) or b"")
+    return Presentation(target)
+
+
+def _simplify_shapes(root: XmlElement, *, count: bool = True) -> None:
+    """Choose the newer of alternative contents, and remove ink, which python-pptx fails on."""
+    choose_alternatives(root)
+    for ink in [one for one in root.iter() if local_name(one) == "contentPart"]:
+        leave_out("ink drawings", count)
+        replace_element(ink, [])
 
 
 class SlideReader:
@@ -1198,26 +1304,31 @@ class SlideReader:
 
     def __init__(self) -> None:
         self._margins: set[str] = set()  # texts of footers, layouts and masters that were read
+        self._after_hidden = False  # True if the slide before was hidden: its heading does not apply to this one
 
-    def read(self, slide: Slide) -> str:
+    def read(self, slide: Slide, number: int) -> str:
         """Return a slide's text: title, shapes in reading order, new footers, and notes."""
-        choose_alternatives(slide.element)
         _write_links(slide.part, slide.element)
-        title = _slide_title(slide)
-        mark = " (hidden slide)" if slide.element.get("show") in FALSE_VALUES else ""
+        is_hidden = slide.element.get("show") in FALSE_VALUES
+        title = _slide_title(slide) or (f"Slide {number}" if self._after_hidden and not is_hidden else "")
+        mark, self._after_hidden = (" (hidden slide)" if is_hidden else ""), is_hidden
         parts = [f"## {title}{mark}".replace("  ", " ")] if title or mark else []
         own = slide.shapes.title
         shapes = [shape for shape in slide.shapes if own is None or shape.shape_id != own.shape_id]
         parts += self._read_shapes(order_shapes(shapes))
         for background in (slide.slide_layout, slide.slide_layout.slide_master):
-            choose_alternatives(background.element)
+            _simplify_shapes(background.element, count=False)
             fixed = [shape for shape in background.shapes if not shape.is_placeholder]
             parts += self._new_texts(self._read_shapes(order_shapes(fixed), count=False))
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            body: XmlElement = slide.notes_slide.notes_text_frame._txBody  # pyright: ignore[reportPrivateUsage]
-            _write_links(slide.notes_slide.part, body)
-            notes = "\n".join(filter(None, map(_paragraph_text, _paragraphs(body))))
-            parts += [f"Notes: {notes}"] if notes else []
+        if slide.has_notes_slide:
+            notes = slide.notes_slide
+            _simplify_shapes(notes.element)
+            _write_links(notes.part, notes.element)
+            body = notes.notes_text_frame
+            texts = [] if body is None else list(map(_paragraph_text, _paragraphs(body._txBody)))  # pyright: ignore[reportPrivateUsage]
+            others = (one for one in notes.shapes if _placeholder_type(one) not in (*MARGIN_TYPES, "body", "sldImg"))
+            written = ["\n".join(filter(None, texts)), *self._read_shapes(others)]
+            parts += [f"Notes: {text}" for text in written if text]
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)
@@ -1257,12 +1368,12 @@ class SlideReader:
 
         if isinstance(shape, GraphicFrame):
             return self._read_frame(shape)
-        if isinstance(shape, Shape):
-            return read_shape_text(shape.element)
         element: XmlElement = shape.element
-        if local_name(element) != "pic":
-            return ""
         alt = describe_shape(element)
+        if isinstance(shape, Shape):
+            return "\n\n".join(filter(None, [read_shape_text(element), alt]))
+        if local_name(element) != "pic":
+            return alt
         media = [one for one in element.iter() if local_name(one) in ("videoFile", "audioFile", "wavAudioFile")]
         if count and media:
             leave_out("audio and video")
@@ -1275,9 +1386,14 @@ class SlideReader:
         element: XmlElement = frame.element
         table = element.find(f".//{DRAWING}tbl")
         if table is not None:
-            rows = drop_empty(
-                [_element_text(cell) for cell in row.iterfind(DRAWING + "tc")] for row in table.iterfind(DRAWING + "tr")
-            )
+            grid: list[list[str]] = []
+            is_wide = table.find(f"{DRAWING}tr/{DRAWING}tc[@gridSpan]") is not None  # with a second header row
+            for row in table.iterfind(DRAWING + "tr"):
+                above = grid[-1] if len(grid) > is_wide else []
+                cells = [_element_text(one) for one in row.iterfind(DRAWING + "tc")]
+                merged = [one.get("vMerge") in TRUE_VALUES for one in row.iterfind(DRAWING + "tc")]
+                grid.append([above[at] if merged[at] and at < len(above) else cell for at, cell in enumerate(cells)])
+            rows = drop_empty(grid)
             return format_markdown_table(merge_header_rows(rows)) if rows else ""
         for one in element.iter():
             name = local_name(one)
@@ -1397,11 +1513,28 @@ def _is_raised(baseline: str | None) -> bool:
 def read_shape_text(element: XmlElement) -> str:
     """Return the paragraphs of a shape, as a list if there are several."""
     lines: list[tuple[int, str]] = []
+    numbers: dict[int, tuple[str, int]] = {}  # form and last number of the open lists by level
     for paragraph in _paragraphs(element):
         properties = paragraph.find(DRAWING + "pPr")
         level = int((properties.get("lvl") if properties is not None else None) or 0)
-        lines.append((level, _paragraph_text(paragraph)))
-    return format_list([(level, text) for level, text in lines if text])
+        number = paragraph.find(f"{DRAWING}pPr/{DRAWING}buAutoNum")
+        if text := _paragraph_text(paragraph):
+            form, start = ("", "0") if number is None else (number.get("type") or "", number.get("startAt") or "1")
+            last, value = numbers.setdefault(level, ("", 0))
+            value = value + 1 if last == form else int(start)
+            numbers = {place: one for place, one in numbers.items() if place < level} | {level: (form, value)}
+            lines.append((level, f"{_slide_number(form, value)} {text}".strip()))
+    return format_list(lines)
+
+
+SLIDE_NUMBERS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
+
+
+def _slide_number(form: str, value: int) -> str:
+    """Return an automatic number of a slide in a form such as "alphaLcParenR"; "" for a bullet."""
+    number = format_counter(value, SLIDE_NUMBERS.get(form[:7], "decimal"))
+    end = "." if form.endswith("Period") else ")" if "Paren" in form else ""
+    return f"{'(' if form.endswith('Both') else ''}{number}{end}" if form else ""
 
 
 def format_list(lines: Sequence[tuple[int, str]]) -> str:
@@ -1462,7 +1595,7 @@ def read_epub(data: bytes, name: str) -> Draft:
     Chapters outside the reading order, such as notes that open as windows, come last.
 
     Raises:
-        UnreadableDocument: It is not an EPUB book, or its chapters are encrypted (DRM).
+        UnreadableDocument: It is not an EPUB book, or all its chapters are encrypted (DRM).
     """
     package = Package(data, name)
     container = package.parse("META-INF/container.xml")
@@ -1474,8 +1607,11 @@ def read_epub(data: bytes, name: str) -> Draft:
     if opf is None:
         raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
     chapters = _list_spine(opf, posixpath.dirname(opf_path.replace("\\", "/")))
-    if set(chapters) & _find_encrypted_files(package):
+    encrypted = set(chapters) & _find_encrypted_files(package)
+    chapters = [chapter for chapter in chapters if chapter not in encrypted]
+    if encrypted and set(chapters).isdisjoint(package.parts):
         raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
+    leave_out("chapters that are encrypted", len(encrypted))
     leave_out("chapters that are missing in the file", sum(chapter not in package.parts for chapter in chapters))
     sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
     texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
@@ -1487,7 +1623,7 @@ def read_epub(data: bytes, name: str) -> Draft:
 def _list_spine(opf: XmlElement, folder: str) -> list[str]:
     """Return the paths of the chapters in reading order, then of those outside it; no tables of contents."""
     items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
-    spine = [items.pop(entry.get("idref"), None) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
+    spine = [_pop_chapter(items, entry.get("idref")) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
     others = (item for item in items.values() if (item.get("media-type") or "").lower() in CHAPTER_MEDIA_TYPES)
     chapters = (item for item in (*spine, *others) if item is not None)
     return [
@@ -1495,6 +1631,15 @@ def _list_spine(opf: XmlElement, folder: str) -> list[str]:
         for item in chapters
         if "nav" not in (item.get("properties") or "").split()
     ]
+
+
+def _pop_chapter(items: dict[str | None, XmlElement], name: str | None) -> XmlElement | None:
+    """Take an item of the reading order, or its fallback if it is no text, out of the items of a book."""
+    item = items.pop(name, None)
+    if item is None or (item.get("media-type") or "").lower() in ("", "image/svg+xml", *CHAPTER_MEDIA_TYPES):
+        return item
+    leave_out("chapters in formats that are not read", not item.get("fallback"))
+    return _pop_chapter(items, item.get("fallback"))
 
 
 def _find_encrypted_files(package: Package) -> set[str]:

@@ -17,6 +17,7 @@ from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
 from workbench.ingestion.readers.office import (
     CHECKED_BOX,
+    DAMAGED_PARTS,
     UNCHECKED_BOX,
     Package,
     XmlElement,
@@ -27,6 +28,7 @@ from workbench.ingestion.readers.office import (
     format_chart,
     format_link,
     format_list,
+    is_damaged,
     read_core_properties,
     read_diagram,
     read_shape_text,
@@ -190,10 +192,13 @@ ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
 MAX_SERIAL = 2_958_466  # day after 9999-12-31
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
-LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"', re.IGNORECASE)  # to an address outside the file
+# To an address outside the file, and the words that it shows.
+LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"(?:\s*[,;]\s*"([^"]+)"\s*\))?', re.IGNORECASE)
 CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
+MAX_REPEATED_CELLS = 100_000  # of merged cells of a sheet
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
 THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
+CellPlace = tuple[int, int]  # row and column
 
 
 @dataclass(slots=True)
@@ -274,6 +279,7 @@ def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
         while element.getprevious() is not None and element.getparent() is not None:
             del element.getparent()[0]
     count_cut_parts(events.error_log)
+    leave_out(DAMAGED_PARTS, is_damaged(events.error_log))
 
 
 def _rich_text(item: XmlElement) -> str:
@@ -309,8 +315,9 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
 def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str]]) -> SheetRows:
     """Return the cells that have a value or a link, regardless of the size the sheet declares."""
     sheet, formulas = SheetRows(), _Formulas()
+    merged: list[tuple[CellPlace, CellPlace]] = []  # first and last cell
     number = 0
-    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink"):
+    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell"):
         local = str(element.tag).rpartition("}")[2]
         if local == "col":
             if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
@@ -320,6 +327,10 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
         if local == "headerFooter":
             sheet.margins += [text for each in element if (text := _margin_text(each.text or ""))]
             continue
+        if local == "mergeCell":
+            start, end = map(_find_cell, (element.get("ref") or "").partition(":")[::2])
+            merged += [(start, end)] if start and end else []
+            continue
         if local == "hyperlink":
             key = next((value for name, value in element.attrib.items() if name.endswith("}id")), "")
             place, address = _find_cell((element.get("ref") or "").partition(":")[0]), links.get(key, ("", ""))[1]
@@ -328,8 +339,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
             continue
         given = element.get("r") or ""
         number = int(given) if given.isdecimal() else number + 1
-        cells = _row_cells(book, element, number, formulas)
-        if cells:
+        if element.find("{*}c/*") is not None and (cells := _row_cells(book, element, number, formulas)):
             sheet.rows.setdefault(number, {}).update(cells)
             if _is_set(element, "hidden"):
                 sheet.hidden.add(number)
@@ -337,7 +347,21 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     for (number, column), address in formulas.links.items():
         cells = sheet.rows.setdefault(number, {})
         cells[column] = format_link(cells[column], address) if column in cells else address
+    _repeat_merged(sheet.rows, merged)
     return sheet
+
+
+def _repeat_merged(rows: Mapping[int, dict[int, str]], merged: Sequence[tuple[CellPlace, CellPlace]]) -> None:
+    """Repeat the values of cells merged downwards, but not in header rows, which have cells merged sideways too."""
+    wide = {first for (first, left), (last, right) in merged if first == last and left < right}
+    count = 0
+    for (first, column), (last, _) in merged:
+        text = "" if first in wide else rows.get(first, {}).get(column, "")
+        for number in range(first + 1, last + 1):
+            if not text or column in rows.get(number, {column: ""}) or count == MAX_REPEATED_CELLS:
+                break
+            rows[number][column] = text
+            count += 1
 
 
 MARGIN_SECTION = re.compile(r"&[LCR]", re.IGNORECASE)
@@ -368,7 +392,7 @@ def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formula
     return cells
 
 
-def _find_cell(name: str) -> tuple[int, int] | None:
+def _find_cell(name: str) -> CellPlace | None:
     """Return the row and column of a cell's name, such as B3; None if it is not one."""
     from openpyxl.utils import column_index_from_string
 
@@ -396,8 +420,11 @@ class _Formulas:
             self._shared[formula.get("si")] = written, place
         if link := LINK_FORMULA.match(written):
             self.links[row, column] = link[1]
-        if cell.findtext("{*}v") or cell.get("t") == "str":
+        stored = cell.find("{*}v")
+        if stored is not None and (stored.text or (cell.get("t") == "str" and not link)):
             return ""
+        if link and link[2]:
+            return format_cell(link[2])
         self.without_value += 1
         if not written and formula.get("si") in self._shared:
             from openpyxl.formula.translate import Translator, TranslatorError

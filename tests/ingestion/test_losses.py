@@ -47,6 +47,12 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
     assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 2}
 
 
+def test_a_feed_has_the_date_of_its_newest_entry() -> None:
+    entries = "".join(f"<item><pubDate>Tue, {day} Mar 2030 10:00:00 GMT</pubDate></item>" for day in ("12", "05"))
+    assert str(document_date(read(f"<rss>{entries}</rss>", "news.xml").metadata)) == "2030-03-12"
+    assert document_date(read("<parts><updated>soon</updated></parts>", "parts.xml").metadata) is None
+
+
 def test_a_page_that_declares_utf_8_is_read_so_despite_broken_bytes() -> None:
     document = read(b'<meta charset="utf-8"><p>Na\xc3\xafve bad: \xff\xfe\x80 end</p>', "bad.html")
     assert document.text.startswith("Naïve bad:") and document.metadata["encoding"] == "utf-8"

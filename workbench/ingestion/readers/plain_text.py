@@ -554,7 +554,12 @@ LANGUAGES_BY_SUFFIX = {
 }  # fmt: skip
 
 
+FEED_DATE = re.compile(r"<(?:pubDate|lastBuildDate|updated|published|dc:date)>([^<]{4,40})</")  # of RSS and Atom
+
+
 def read_code(data: bytes, name: str) -> Draft:
-    """Return the source code, with the full file name as title."""
-    path = PurePath(name)
-    return Draft(decode_text(data, name), path.name, {"language_name": LANGUAGES_BY_SUFFIX[path.suffix.lower()]})
+    """Return the source code, with the full file name as title, and the date of a feed or of its newest entry."""
+    path, text = PurePath(name), decode_text(data, name)
+    language = LANGUAGES_BY_SUFFIX[path.suffix.lower()]
+    first = FEED_DATE.search(text) if language == "xml" else None  # feeds have the newest entry first
+    return Draft(text, path.name, {"language_name": language} | ({"updated": first[1]} if first else {}))

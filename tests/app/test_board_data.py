@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.app.compare.board import build_board_data
+from workbench.app.compare.board import build_board_data, find_sources_of_twins
 from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
 
 
@@ -109,3 +109,17 @@ def test_a_text_is_labelled_by_what_no_other_text_shares_of_section_title_and_wo
     )  # fmt: skip
     hits = build_board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
     assert [hit["label"] for hit in hits] == ["Setup", "The tide rises.", "Wells", "Row one.", "Row two."]
+
+
+def test_documents_of_one_title_in_two_sources_show_their_source(wb):
+    for source in ("Club", "Archive"):
+        wb.documents.create(text="The shed is let in winter.", title="House rules", source=wb.sources.create(source).id)
+    wb.documents.create(text="The shed has a lamp.", title="Lamps", source=wb.sources.create("Shed").id)
+    comparison = wb.compare("Who lets the shed?", ["keyword"])
+    sources = find_sources_of_twins(wb, comparison)
+    hits = build_board_data(comparison, sources=sources)["columns"][0]["hits"]
+    assert sorted((hit["title"], hit["place"]) for hit in hits if hit["title"] == "House rules") == [
+        ("House rules", "Archive"),
+        ("House rules", "Club"),
+    ]
+    assert len(sources) == 2

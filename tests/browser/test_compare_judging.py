@@ -53,6 +53,18 @@ def test_a_test_set_is_created_while_judging_and_the_address_keeps_it(goto, fill
     keep("judging-1440-light")
 
 
+def test_a_test_set_of_the_same_title_in_another_scope_is_another_one(goto, filled):
+    title = f"Twice {uuid4().hex[:6]}"
+    whole = TestSetStore(filled).create(title)
+    source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
+    page = goto(f"/?q=tide gauge&source={source}")
+    page.get_by_label("New test set").fill(title)
+    page.get_by_role("button", name="Create and judge").click()
+    expect(page.get_by_text(f"Judging for {title} (2)")).to_be_visible()
+    made = TestSetStore(filled).info(f"{title} (2)")
+    assert (made.scope.scope.sources, whole.scope.scope.sources) == ((source,), None)
+
+
 def test_a_test_set_is_chosen_and_judging_is_turned_off_again(goto, filled):
     made = TestSetStore(filled).create(f"Chosen {uuid4().hex[:6]}")
     page = goto("/?q=tide gauge")

@@ -1,5 +1,6 @@
 """The Library in a real browser: adding and deleting files."""
 
+import re
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -38,6 +39,7 @@ def test_an_uploaded_pdf_is_found_read_next_to_its_original_and_deleted_again(go
     progress = page.get_by_role("table", name="Adding 2 files to Lights")
     expect(progress.get_by_role("row", name="lighthouse.pdf")).to_contain_text("added, ", timeout=60_000)
     expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("not a valid PDF")
+    expect(page.get_by_role("link", name="Ask a question")).to_have_attribute("href", re.compile(r"^\./\?"))
     page.get_by_role("link", name="Open source").click()
     expect(page.get_by_role("heading", name="Lights")).to_be_visible()
     page.get_by_role("button", name="Dismiss").click()

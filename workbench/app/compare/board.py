@@ -495,6 +495,7 @@ class _BoardContext:
     spoken: Collection[str]  # indexes in several languages, whose hits show their language
     letters: Mapping[str, str]  # letter of each column's index
     headers: Mapping[str, str]  # headers of tables that start before a hit, keyed by hit
+    sources: Mapping[str, str]  # title of the source by document, for documents whose title is not enough
     texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)  # cache of ``text``
 
     def text(self, passage: Passage) -> list[JsonValue]:
@@ -518,6 +519,7 @@ def build_board_data(
     likes: Underlines | None = None,
     spoken: Collection[str] = (),
     headers: Mapping[str, str] | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> JsonObject:
     """Return the columns; the page fills in ``judging`` and ``serving``.
 
@@ -526,6 +528,7 @@ def build_board_data(
         likes: Words to underline, keyed by hit.
         spoken: Indexes in several languages, whose hits show their language.
         headers: Headers of tables that start before a hit, keyed by hit.
+        sources: Title of the source by document, for documents whose title is not enough.
     """
     joined = join_hits(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
@@ -535,7 +538,9 @@ def build_board_data(
     letters = assign_index_letters(comparison)
     of_column = {name: letters.get(result.index, "") for name, result in comparison.strategies.items()}
     labels = label_texts(comparison, joined)
-    whole = _BoardContext(comparison.query, ranks, joined, labels, likes or {}, spoken, of_column, headers or {})
+    whole = _BoardContext(
+        comparison.query, ranks, joined, labels, likes or {}, spoken, of_column, headers or {}, sources or {}
+    )
     return {
         "columns": [_build_column(whole, name, result) for name, result in comparison.strategies.items()],
         "judging": None,
@@ -594,6 +599,7 @@ def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: boo
     language = str(passage.metadata.get("language", "english"))
     headings = passage.headings
     where = format_place(passage, headings) or passage.path or passage.url or ""
+    parts = (where, whole.sources.get(passage.document_id), language_title(language) if spoken else "")
     return {
         "id": joined,
         "passage": passage.passage_id,
@@ -606,7 +612,7 @@ def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: boo
         "share": round(passage.score, 4),
         "title": passage.document_title,
         "label": whole.labels[joined],
-        "place": " · ".join(part for part in (where, language_title(language) if spoken else "") if part),
+        "place": " · ".join(filter(None, parts)),
         "path": passage.path or passage.url or "",
         "text": whole.text(passage),
         "copies": [[copy.document_title, copy.path or copy.url or ""] for copy in passage.copies],
@@ -660,7 +666,8 @@ def show_board(
     if _FAILURE_KEY in st.session_state:
         st.toast(escape_markdown(st.session_state.pop(_FAILURE_KEY)))
     comparison = hits.comparison
-    data = build_board_data(comparison, hits.likes, _find_multilingual_indexes(wb, comparison), hits.headers) | {
+    spoken, sources = _find_multilingual_indexes(wb, comparison), find_sources_of_twins(wb, comparison)
+    data = build_board_data(comparison, hits.likes, spoken, hits.headers, sources) | {
         "failures": build_failures_data(wb, hits.failures)
     }
     if judging is not None:
@@ -738,6 +745,16 @@ def _show_figures(key: str, columns: Sequence[Column], rows: Sequence[Mapping[st
     listed = [{"id": str(place), "name": str(place), "cells": row} for place, row in enumerate(rows)]
     label = {"agreement": "Agreement", "times": "Time per stage"}[key]
     show_table(f"figures_{key}", columns, listed, label=label, noun="rows", filters=False)
+
+
+def find_sources_of_twins(wb: Workbench, comparison: Comparison) -> dict[str, str]:
+    """Return the title of the source of each found document whose title is also found in another source."""
+    hits = [hit for result in comparison.strategies.values() for hit in result]
+    places = {(hit.document_title, hit.source_id) for hit in hits}
+    titles = Counter(title for title, _ in places)
+    twins = [hit for hit in hits if titles[hit.document_title] > 1]
+    sources = wb.sources.titles() if twins else {}
+    return {hit.document_id: sources.get(hit.source_id, "") for hit in twins}
 
 
 def _find_multilingual_indexes(wb: Workbench, comparison: Comparison) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import compress, islice
+from itertools import compress, count, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
@@ -398,7 +398,10 @@ def _keep_new_test_set() -> None:
 
 
 def _create_test_set(wb: Workbench) -> None:
-    """Create a test set (the date is the default title) and select it; an existing one of that title is reused."""
+    """Create a test set (the date is the default title) and select it.
+
+    An existing one of that title is reused if it has the same scope; otherwise the new one gets a number.
+    """
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
     with report_errors(st.toast):
         test_set_id = _create_or_find(wb, title)
@@ -409,13 +412,18 @@ def _create_test_set(wb: Workbench) -> None:
 def _create_or_find(wb: Workbench, title: str) -> str:
     from evals.test_sets.store import TestSetStore
 
-    try:
-        return TestSetStore(wb).create(title, scope=read_lasting_scope()).id
-    except Conflict:  # also if two clicks or tabs create it at the same time
-        existing = next((info.id for info in list_own_test_sets(wb) if info.title == title), None)
-        if existing is None:
-            raise
-        return existing
+    scope, numbered = read_lasting_scope(), title
+    for number in count(2):
+        try:
+            return TestSetStore(wb).create(numbered, scope=scope).id
+        except Conflict:  # also if two clicks or tabs create it at the same time
+            existing = next((info for info in list_own_test_sets(wb) if info.title == numbered), None)
+            if existing is None:
+                raise
+            if is_same_scope(wb, existing.scope, scope):
+                return existing.id
+        numbered = f"{title} ({number})"
+    raise AssertionError
 
 
 MIN_ROWS_FILTERED = 9  # from this number of questions, a list has a filter

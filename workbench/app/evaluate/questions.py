@@ -89,9 +89,11 @@ def _grade_cell(grade: int | None, binary: bool) -> dict[str, str]:
 
 
 def _explain_on_compare(
-    wb: Workbench, test_set: TestSet, question: Question, pair: Sequence[CellResult], metric: str
+    wb: Workbench, test_set_id: str, test_set: TestSet, question: Question, pair: Sequence[CellResult], metric: str
 ) -> None:
-    """Open Compare in the measured scope, with the runs' strategies, and Why for the document that the worse one lost.
+    """Open Compare with a question of a test set, its scope and judgments, and the runs' strategies.
+
+    Why shows the document that the worse run lost.
 
     Rankings from files are left out, because Compare cannot repeat them.
     """
@@ -111,6 +113,7 @@ def _explain_on_compare(
         **make_scope_changes(test_set.scope),
         q=question.text,
         case=test_set.name if question.turns else "",
+        judge=test_set_id,
         s=list(dict.fromkeys(cell.cell.strategy for cell in cells)),
         set=[f"{one.cell.strategy}.{name}={value}" for one in cells for name, value in one.cell.parameters.items()],
         index=indexes[:1] if own else [],
@@ -246,7 +249,8 @@ def show_questions(wb: Workbench, outcome: ExperimentOutcome, picks: Sequence[st
     questions = {question.id: question for question in test_set.questions}
     asked = _show_scores(outcome, pair, texts, chosen)
     if asked in questions:
-        _explain_on_compare(wb, test_set, questions[asked], pair, outcome.metric)
+        test_set_id = outcome.experiment.test_set_id
+        _explain_on_compare(wb, test_set_id, test_set, questions[asked], pair, outcome.metric)
     _show_question(wb, outcome, test_set, pair, questions, [chosen, *(key for key in ids if key != chosen)])
 
 
@@ -402,5 +406,6 @@ def _show_question(
     if any(not cell.cell.file_hash for cell in pair) and st.button(
         "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
     ):
-        _explain_on_compare(wb, test_set, questions[chosen], pair, outcome.metric)
+        test_set_id = outcome.experiment.test_set_id
+        _explain_on_compare(wb, test_set_id, test_set, questions[chosen], pair, outcome.metric)
     show_rankings(wb, test_set, chosen, pair, outcome.metric)

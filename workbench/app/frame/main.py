@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from workbench.app.shell.navigation import PageEntry, show_navigation
-from workbench.app.shell.scope_bar import show_scope_bar
+from workbench.app.shell.scope_bar import show_finder, show_scope_bar
 from workbench.app.shell.states import show_error, show_opening
 from workbench.app.shell.work import show_tray
 from workbench.app.state import address
@@ -92,6 +92,8 @@ def main() -> None:
             return
         if entry.has_scope:
             show_scope_bar(wb)
+        else:
+            show_finder()
         show_tray(entry)
         page.run()
     except WorkbenchError as error:

@@ -124,6 +124,12 @@ def show_scope_bar(wb: Workbench, *, with_index: bool = True) -> None:
             if chosen:
                 settings = escape_markdown(f"{chosen.chunker} passages, {chosen.embedding_model}")
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
+        show_finder()
+
+
+def show_finder() -> None:
+    """Show the button that opens the finder; the scope bar has one."""
+    with st.container(key="finder", width="content"):
         st.html('<button class="wb-find" type="button">Find <kbd>Ctrl K</kbd></button>', width="content")
 
 

@@ -281,7 +281,8 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
             f"**{escape_markdown(work.job.title, 120)}** · {escape_markdown(describe_job(work), 200)}", width="stretch"
         )
         if work.job.source_id and _has_stored_files(work):
-            st.html(f'<a href="library?{source_query(work.job.source_id)}">Open source</a>', width="content")
+            source = f'<a href="library?{scope_query(open=work.job.source_id)}">Open source</a>'
+            st.html(f'{source} · <a href="./?{scope_query()}">Ask a question</a>', width="content")
         if link := _result_link(work.job.result):
             st.html(link, width="content")
         if work.is_running:
@@ -318,10 +319,10 @@ def _result_link(result: Mapping[str, JsonValue]) -> str:
     return ""
 
 
-def source_query(source_id: str) -> str:
-    """Return the query of a source's URL as HTML, with the current scope and index."""
+def scope_query(**others: str) -> str:
+    """Return the query of a URL as HTML, with the current scope and index, and others."""
     scope = {name: address.get_all(name) for name in address.SCOPE_KEYS}
-    return escape(urlencode({**scope, "open": source_id}, doseq=True))
+    return escape(urlencode({**scope, **others}, doseq=True))
 
 
 def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:

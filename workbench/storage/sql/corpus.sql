@@ -36,9 +36,11 @@ VALUES (%(id)s, %(title)s, %(source_type)s, %(url)s, %(scope)s, %(project_id)s, 
 
 -- source_list: sources with the number of their documents and passages; NULL parameters are ignored, and those of the
 -- types in "apart" are listed only if their type or id is requested
-SELECT s.*, f.name AS folder_name, documents.documents_count, passages.passages_count
+SELECT s.*, greatest(s.updated_at, documents.changed_at) AS updated_at, f.name AS folder_name, documents.documents_count,
+    passages.passages_count
 FROM sources s LEFT JOIN folders f ON f.id = s.folder_id
-CROSS JOIN LATERAL (SELECT count(*) AS documents_count FROM documents d WHERE d.source_id = s.id) documents
+CROSS JOIN LATERAL (SELECT count(*) AS documents_count, max(d.updated_at) AS changed_at
+    FROM documents d WHERE d.source_id = s.id) documents
 CROSS JOIN LATERAL (SELECT coalesce(sum(i.passages), 0)::bigint AS passages_count
     FROM documents d JOIN index_documents i ON i.document_id = d.id JOIN indexes x ON x.name = i.index_name
     WHERE d.source_id = s.id AND (x.is_default OR x.dataset = s.id)) passages

@@ -418,7 +418,7 @@ function rememberFocus(root) {
   });
   const back = (event) => {
     if (!root.isConnected) document.removeEventListener("click", back);
-    else if (root.last && event.target.closest?.(".st-key-inspector_close")) focusOnHit(root, root.last);
+    else if (event.target.closest?.(".st-key-inspector_close")) focusOnHit(root, root.last ?? { place: 0, id: "" });
   };
   document.addEventListener("click", back);
 }

@@ -221,6 +221,7 @@ def load_test_set(name: str | Path) -> TestSet:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     problems: list[str] = []
     questions = read_questions(folder / "queries.jsonl", problems)
+    all_questions_read = not problems
     spans = read_spans(folder / SPANS_FILE, problems)
     best = best_span_grades(spans)
     whole = read_judgments(folder, {question.id for question in questions}, problems)
@@ -231,7 +232,8 @@ def load_test_set(name: str | Path) -> TestSet:
         raise InvalidInput(
             f"No question of {folder.name!r} has a relevant document; its qrels must use the queries' ids."
         )
-    if unknown := {judgment.question_id for judgment in judgments} - ids:
+    unknown = {judgment.question_id for judgment in judgments} - ids
+    if unknown and all_questions_read:
         shown = list_choices(sorted(unknown), 5)
         problems.append(f"Judged for questions that queries.jsonl lacks, so not used: {shown}; check the ids.")
     left_out: list[str] = []

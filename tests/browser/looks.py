@@ -4,7 +4,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-STILL = """() => document.getAnimations().every((one) =>
+STILL = """() => document.getAnimations().every((one) => one.timeline !== document.timeline ||
   one.playState !== "running" || one.effect.getComputedTiming().iterations === Infinity)"""
 # The page, its main part and further elements: each holds at most what is as wide as itself.
 FITS = """(others) => [document.documentElement, document.querySelector('[data-testid="stMain"]'), ...others].every(

@@ -496,6 +496,7 @@ def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({"created": "2029-01-01", "pubDate": "05.03.2030"})) == "2030-03-05"
     assert str(document_date({"citation_publication_date": "2030/03/05", "og:site": "Quay"})) == "2030-03-05"
     assert str(document_date({"og:updated_time": "2031-01-02", "DC.date.issued": "2030-03-05"})) == "2031-01-02"
+    assert str(document_date({"DCTERMS.date.issued": "2030-03-05"})) == "2030-03-05"
     assert str(document_date({"pubDate": "2030-03-05", "updated": "2031/01/02"})) == "2031-01-02"
     assert str(document_date({"updated": "2031-01-02", "Date": "2028-08-08"})) == "2028-08-08"
     assert str(document_date({"revision_date": "2030-03-05", "created_on": "2029-01-01"})) == "2030-03-05"

@@ -58,6 +58,19 @@ def read(body: str, parts: Mapping[str, tuple[str, str]] | None = None) -> RawDo
     return read_bytes(word_file(body, parts), "plan.docx")
 
 
+def test_a_control_shows_the_value_that_it_is_bound_to() -> None:
+    controls = ""
+    for path, text in (("/n:order/n:client", "[Client]"), ("/n:order/n:none", "[None]"), ("///", "[Broken]")):
+        binding = f"<w:dataBinding w:xpath='{path}' w:storeItemID='{{7}}' w:prefixMappings='xmlns:n=\"urn:o\"'/>"
+        content = f"<w:sdtContent><w:r><w:t>{text}</w:t></w:r></w:sdtContent>"
+        controls += f"<w:p><w:sdt><w:sdtPr>{binding}<w:text/></w:sdtPr>{content}</w:sdt></w:p>"
+    target = io.BytesIO(word_file(controls))
+    with zipfile.ZipFile(target, "a") as package:
+        package.writestr("customXml/item7.xml", '<order xmlns="urn:o"><client>Meridian</client></order>')
+        package.writestr("customXml/itemProps7.xml", '<d:datastoreItem xmlns:d="urn:d" d:itemID="{7}"/>')
+    assert read_bytes(target.getvalue(), "order.docx").text.split() == ["Meridian", "[None]", "[Broken]"]
+
+
 def paragraph(text: str, numbering: str = "") -> str:
     return f"<w:p><w:pPr>{numbering}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
 

@@ -101,6 +101,7 @@ class XmlElement(Protocol):
     get: Callable[[str], str | None]
     keys: Callable[[], list[str]]
     getparent: Callable[[], XmlElement | None]
+    xpath: Callable[..., list[XmlElement]]
     iterancestors: Callable[..., Iterator[XmlElement]]  # the elements around this one that have one of the tags
     index: Callable[[XmlElement], int]
     insert: Callable[[int, XmlElement], None]
@@ -575,6 +576,7 @@ def _load_part(package: Package, path: str) -> WordPart | None:
 
 
 def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
+    _write_bound_values(package, part.root)
     _simplify(part.root)
     leave_out("embedded files", len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk"))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
@@ -588,6 +590,32 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     for paragraph in part.root.iter(WORD + "p"):
         _mark_hidden_text(paragraph, known)
         _write_superscripts(paragraph, known)
+
+
+CUSTOM_PROPERTIES = re.compile(r"customxml/itemprops(\d+)\.xml")
+NAMESPACE_PREFIX = re.compile(r"xmlns:([\w-]+)\s*=\s*['\"]([^'\"]+)")
+
+
+def _write_bound_values(package: Package, root: XmlElement) -> None:
+    """Write the values of the file's custom XML into the text controls that are bound to it, as Word does."""
+    from lxml.etree import XPathError  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+
+    stores: dict[str, XmlElement | None] = {}
+    for path in package.parts if next(root.iter(WORD + "dataBinding"), None) is not None else ():
+        if (number := CUSTOM_PROPERTIES.fullmatch(path)) and (about := package.parse(path)) is not None:
+            identifier = next((about.get(key) or "" for key in about.keys() if key.endswith("}itemID")), "")  # noqa: SIM118
+            stores[identifier] = package.parse(f"customxml/item{number[1]}.xml")
+    for control in root.iter(WORD + "sdt"):
+        binding, is_text = control.find(f"{WORD}sdtPr/{WORD}dataBinding"), control.find(f"{WORD}sdtPr/{WORD}text")
+        store = None if binding is None or is_text is None else stores.get(binding.get(WORD + "storeItemID") or "")
+        if binding is None or store is None:
+            continue
+        prefixes = dict(NAMESPACE_PREFIX.findall(binding.get(WORD + "prefixMappings") or ""))
+        with suppress(XPathError, TypeError, IndexError, AttributeError):  # AttributeError: the path of an attribute
+            found = store.xpath(binding.get(WORD + "xpath") or "", namespaces=prefixes)[0]
+            value = " ".join((part.text or "").strip() for part in found.iter()).strip()
+            for place, text in enumerate(list(control.iter(WORD + "t")) if value else ()):
+                text.text = "" if place else value
 
 
 # --- Elements of the document tree ---

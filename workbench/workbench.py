@@ -559,6 +559,7 @@ class Workbench:
         Raises:
             InvalidInput: There is no such chunker or option.
         """
+        import_framework()
         from workbench.ingestion.components import make_node_parser
 
         return make_node_parser(chunker, options or {}, self.corpus.encoder(model))
@@ -569,6 +570,7 @@ class Workbench:
         Raises:
             NotFound: No such index.
         """
+        import_framework()
         return self.corpus.store(self.corpus.index(index)).for_llama_index
 
     def embed_model(self, index: str | None = None) -> BaseEmbedding:

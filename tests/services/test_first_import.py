@@ -30,6 +30,13 @@ FIRST = {
     "build": "wb.indexes.build(wb.corpus.index().name)",
     "ingest": "wb.ingest(__file__ if '__file__' in globals() else 'README.md', on_progress=lambda progress: None)",
     "warm": "wb.warm()",
+    "ask": "wb.ask('words')",
+    "explain": "wb.explain('words', document_id=wb.corpus.documents.list()[0].id)",
+    "query engine": "wb.query_engine('hybrid')",
+    "retriever": "wb.retriever('hybrid')",
+    "node parser": "wb.node_parser()",
+    "vector store": "wb.vector_store()",
+    "embed model": "wb.embed_model()",
 }
 
 

@@ -11,7 +11,7 @@ from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF, CUTOFF
 from workbench.services.checks import check_query
-from workbench.services.corpus import Corpus, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import Requests
 from workbench.types import TOTAL, Passage, SearchResult, Value
 
@@ -135,6 +135,7 @@ class AnswerService:
         Raises:
             ConfigurationError: An LLM is only partly configured.
         """
+        import_framework()
         from workbench.retrieval.answering.synthesis import draft_answer
         from workbench.retrieval.pipeline import run_search
 
@@ -154,6 +155,7 @@ class AnswerService:
     @retry_read
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
         """Return passage id -> header row in Markdown, for passages that continue a table."""
+        import_framework()
         from workbench.retrieval.answering.synthesis import fetch_table_headers
 
         headers = fetch_table_headers(self._requests.make(Ask(limit=len(hits), index=index)), hits)

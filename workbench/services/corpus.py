@@ -332,6 +332,7 @@ class Corpus:
 
     def embed_model(self, index: Index) -> BaseEmbedding:
         """Return the model of an index as a LlamaIndex embedding. Raises ModelError if loading the model failed."""
+        import_framework()
         from workbench.models.llamaindex import WorkbenchEmbedding
 
         return WorkbenchEmbedding(self.index_encoder(index))

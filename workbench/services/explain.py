@@ -113,6 +113,7 @@ class ExplainService:
         Raises:
             NotFound: There is no such passage. ModelError: The index's model is unavailable.
         """
+        import_framework()
         from workbench.retrieval.explain import compare_words
 
         check_query(query)
@@ -122,6 +123,7 @@ class ExplainService:
             return compare_words(request.question(query), connection, passage)
 
     def _trace_search(self, query: str, ask: Ask) -> _TracedSearch:
+        import_framework()
         from workbench.retrieval.explain import PipelineTrace
         from workbench.retrieval.name_matching import restrict_to_named
         from workbench.retrieval.pipeline import run_search

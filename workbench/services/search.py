@@ -316,6 +316,7 @@ class SearchService:
 
     def query_engine(self, ask: Ask = DEFAULT_ASK) -> RetrieverQueryEngine:
         """Return a LlamaIndex query engine for a strategy; it answers like ``ask``."""
+        import_framework()
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.pipeline import build_engine
 

@@ -103,4 +103,5 @@ def main() -> None:
     OPENING.warm_now()
 
 
-main()
+if __name__ == "__main__":  # so Streamlit runs it; an import, for PAGES, must not open the workbench
+    main()

@@ -133,3 +133,24 @@ def test_a_long_text_under_other_titles_is_folded_and_a_short_one_is_not(wb: Wor
         assert [len(hit.copies) for hit in result if PUMP[:30] in hit.text] == [3]
         hours = wb.search_service.search("When does the greenhouse open?", Ask(strategy, 10, Scope(sources=(source,))))
         assert sum("opens at nine" in hit.text for hit in hours) == 4
+
+
+def test_a_long_text_of_two_sources_is_folded_though_its_wording_differs_a_little(
+    wb: Workbench, tmp_path: Path
+) -> None:
+    chinese = "水泵站的操作员在启动水泵之前关闭排水阀，打开吸水阀两圈，并等待压力表显示稳定的数值，" * 2
+    texts = {
+        "One/pump.md": f"{PUMP} Report every crack.",
+        "Two/Handbook.md": f"**{PUMP}** Report every crack soon.",
+        "One/水泵.md": chinese,
+        "Two/手册.md": chinese,
+    }
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    for source in ("One", "Two"):
+        wb.ingest([tmp_path / source], source=source)
+    for question, stems in ((QUESTION, {"pump", "Handbook"}), ("水泵启动之前做什么", {"水泵", "手册"})):
+        best = wb.search(question, strategy="rerank", limit=1)[0]
+        [copy] = best.copies
+        assert {Path(str(best.path)).stem, Path(str(copy.path)).stem} == stems

@@ -137,15 +137,17 @@ def match_type(legs: Mapping[str, Leg]) -> str:
 # Two texts are copies if they have the same words in the same order, whatever their case, markup, punctuation and
 # spaces. They are also copies if most of their word triples are the same and they differ only in spelling, in function
 # words, or in words that one of them adds. A different number, sign, name, negation or value of a field is another
-# text: two data sheets and two tickets are never copies. Nor are passages of two sources. If the titles or file names
-# of two documents differ in more than what marks a copy, only long passages with the same words are: a sentence that
-# is the same in two reports is two facts.
+# text: two data sheets and two tickets are never copies. Short passages of two sources are no copies, nor those of two
+# documents whose titles or file names differ in more than what marks a copy: a sentence that is the same in two reports
+# is two facts.
 
 MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in both
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared
 MIN_SPLIT_WORDS = 8  # texts with fewer words between spaces, as in Chinese, are always compared
 MIN_SPELLING_RATIO = 0.8  # of two spellings of a word
-MIN_BOILERPLATE_WORDS = 30  # words between spaces, from which on a text that is the same under another title is a copy
+MIN_LONG_WORDS = 30  # from which on a text in another source or under another title may be a copy
+MIN_LONG_BYTES = 240  # the same in UTF-8, for scripts without spaces: 80 Chinese characters
+LONGEST_WORDS, MIN_LONGEST = 4, 8  # long texts are compared if their longest words, of so many letters, are the same
 NEGATIONS = frozenset((
     "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "nie",
     "ohne", "ne", "pas", "jamais", "sans", "sin",
@@ -155,8 +157,8 @@ COPY_WORDS = frozenset(("copy", "copie", "kopie", "copia", "duplicate", "final",
 _TITLE_WORD = re.compile(r"[^\W_]+")
 _NUMBERED_WORD = re.compile(r"([^\W\d_]{3,})\d{1,2}\b")  # copy2, but not Q2
 
+_AROUND_WORDS = "*_`'\"()[].,;:!?"
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
-_EMPHASIS = dict.fromkeys(map(ord, "*_#`"))
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(
     r"(?:(?<![^\W_])[-\u2212])?\d+(?:[.,:/-]\d+)*"  # numbers, versions and dates with their signs
@@ -177,6 +179,15 @@ class ComparedText:
     @cached_property
     def split_words(self) -> frozenset[str]:
         return frozenset(self.raw.casefold().split())
+
+    @property
+    def longest_words(self) -> tuple[str, ...]:
+        """The longest words of a long text, which copies of it have too; empty for a short text."""
+        words = self.raw.casefold().split()
+        if len(words) < MIN_LONG_WORDS and len(self.raw.encode()) < MIN_LONG_BYTES:
+            return ()
+        some = {word.strip(_AROUND_WORDS) for word in words if len(word) >= MIN_LONGEST}
+        return tuple(sorted(sorted(some), key=len)[-LONGEST_WORDS:]) or ("",)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -203,22 +214,20 @@ class CopyFolder:
 
     def __init__(self) -> None:
         self.nodes: list[NodeWithScore] = []
-        self._documents: dict[tuple[object, ...], list[tuple[NodeWithScore, ComparedText]]] = {}
-        self._boilerplate: dict[tuple[str, ...] | None, NodeWithScore] = {}
+        self._kept: dict[tuple[object, ...], list[tuple[NodeWithScore, ComparedText]]] = {}
 
     def add(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         """Add further nodes and return all that are not copies."""
         for node in nodes:
             passage, text = node_passage(node), ComparedText(node.node.get_content())
-            kept = self._documents.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
-            words = text.raw.translate(_EMPHASIS).casefold().split()
-            same = (passage.source_id, *words) if len(words) >= MIN_BOILERPLATE_WORDS else None
-            best = self._boilerplate.get(same) or next((one for one, known in kept if are_copies(known, text)), None)
+            kept = self._kept.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
+            longest = text.longest_words
+            alike = self._kept.setdefault(longest, []) if longest else []
+            best = next((one for one, known in (*kept, *alike) if are_copies(known, text)), None)
             if best is None:
                 kept.append((node, text))
+                alike.append((node, text))
                 self.nodes.append(node)
-                if same:
-                    self._boilerplate[same] = node
                 continue
             passages: dict[int, StoredPassage] = best.node.metadata.setdefault(COPIES, {})
             for copied in (passage, *node.node.metadata.get(COPIES, {}).values()):

@@ -595,11 +595,12 @@ def _plan_test_set(wb: Workbench, definition: TestSetDefinition) -> tuple[Change
 
     if info is None:
         return Change("test set", definition.title, "create", detail), add
+    imported, given = store.match(info.id, test_set)
     changed = [
         what
         for what, is_changed in (
             ("documents", getattr(stored.corpus, "hash", "") != getattr(test_set.corpus, "hash", "")),
-            ("questions or judgments", stored.questions_hash != test_set.questions_hash),
+            ("questions or judgments", imported.questions_hash != given.questions_hash),
             ("description", bool(definition.description) and info.description != definition.description),
         )
         if is_changed

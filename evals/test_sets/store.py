@@ -189,17 +189,28 @@ class TestSetStore:
                 raise InvalidInput(f"The test set {name!r} has another corpus; choose another title.")
             self._tables.set_corpus(row["id"], source_id, corpus.hash if corpus else "")
             self._delete_unused_corpus(row["source_id"])
-        before = self.load(row["id"])
-        if before.questions_hash != test_set.questions_hash:
+        before, given = self.match(row["id"], test_set)
+        if before.questions_hash != given.questions_hash:
             ids = {question.id for question in test_set.questions}
             self._tables.edit(
                 row["id"],
                 drop_questions=[question.id for question in before.questions if question.id not in ids],
                 drop_judgments=[_make_rating_row(Rating(judgment, "", "import")) for judgment in before.judgments],
                 questions=[_make_question_row(question) for question in test_set.questions],
-                judgments=[_make_rating_row(Rating(judgment, "", "import")) for judgment in test_set.judgments],
+                judgments=[_make_rating_row(Rating(judgment, "", "import")) for judgment in given.judgments],
             )
         return self.info(row["id"])
+
+    def match(self, key: str, test_set: TestSet) -> tuple[TestSet, TestSet]:
+        """Return what was imported of a stored test set, and a file's without the places that people have settled.
+
+        They are equal if the file has not changed, whatever people have judged since. Raises NotFound.
+        """
+        ratings = [rating for rating in self.ratings(key) if not rating.rater]
+        imported = tuple(rating.judgment for rating in ratings if rating.judge == "import")
+        settled = {rating.judgment.place for rating in ratings if rating.judge != "import"}
+        given = tuple(judgment for judgment in test_set.judgments if judgment.place not in settled)
+        return replace(self.load(key), judgments=imported), replace(test_set, judgments=given)
 
     def load(self, key: str, version: int | None = None) -> TestSet:
         """Return the current or a given version of a test set, without judgments by an LLM.

@@ -190,6 +190,28 @@ def test_changed_documents_and_questions_of_a_test_set_replace_the_old_ones(
     assert actions(wb, file) == {"animals": "keep"}
 
 
+def test_a_second_apply_keeps_what_people_have_judged_since(wb: Workbench, write: WriteFile) -> None:
+    file = write(text='[test_sets.animals]\nfrom = "animals"\n')
+    assert actions(wb, file) == {"animals": "create"}
+    first, second, third = wb.test_sets.load("animals").questions[:3]
+    for rater, grade in (("Ada", 2), ("Bo", 0)):
+        wb.test_sets.judge("animals", first.id, "bees", grade, rater=rater)
+        wb.test_sets.judge("animals", second.id, "bees", grade, rater=rater)
+    wb.test_sets.judge("animals", second.id, "bees", 2)  # settles
+    own = next(one for one in wb.test_sets.load("animals").judgments if one.question_id == third.id)
+    wb.test_sets.judge("animals", third.id, own.document, 0)  # the file has another grade
+    before = wb.test_sets.ratings("animals")
+    assert actions(wb, file) == {"animals": "keep"}
+    questions = file.parent / "animals" / "queries.jsonl"
+    questions.write_text(questions.read_text().replace(first.text, f"{first.text} Really"))
+    assert actions(wb, file) == {"animals": "change"}
+    assert len(wb.test_sets.disagreements("animals")) == 1
+    assert {(one.judgment, one.rater) for one in wb.test_sets.ratings("animals")} == {
+        (one.judgment, one.rater) for one in before
+    }
+    assert actions(wb, file) == {"animals": "keep"}
+
+
 def test_a_test_set_over_own_documents_is_a_csv(wb: Workbench, write: WriteFile, folder: Callable[..., Path]) -> None:
     wb.ingest(folder({"a.md": "# Bees\n\nBees make honey.\n", "b.md": "# Owls\n\nOwls hunt at night.\n"}))
     file = write(text='[test_sets.own]\nfrom = "own.csv"\n')

@@ -30,6 +30,7 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from tests.ingestion import files
 from workbench.ingestion.readers.formats import read_bytes
+from workbench.ingestion.readers.isolation import ReadingOptions
 
 BODY = getSampleStyleSheet()["BodyText"]
 
@@ -245,11 +246,11 @@ def test_a_page_whose_contents_are_damaged_is_noted() -> None:
     assert document.metadata["unreadable_pages"] == [2]
 
 
-HIDDEN = "characters that are invisible or outside the visible area"
+HIDDEN = "lines that are invisible or outside the visible area"
 
 
 @pytest.mark.parametrize(("mode", "place"), [(3, (72, 600)), (0, (700, 600)), (0, (72, 20))])
-def test_text_that_nobody_sees_is_counted(mode: int, place: tuple[int, int]) -> None:
+def test_text_that_is_invisible_or_outside_the_page_is_marked_or_left_out(mode: int, place: tuple[int, int]) -> None:
     seen = "The harbour opens at six and closes at nine in the evening."
 
     def draw(canvas: Canvas) -> None:
@@ -262,8 +263,11 @@ def test_text_that_nobody_sees_is_counted(mode: int, place: tuple[int, int]) -> 
         canvas.drawText(hidden)
 
     document = read_bytes(drawn(draw), "harbour.pdf")
+    assert document.text == f"{seen}\n\nClosed in May (hidden)"
+    assert document.metadata["hidden_parts"] == {HIDDEN: 1}
+    document = read_bytes(drawn(draw), "harbour.pdf", options=ReadingOptions(skip_hidden=True))
     assert document.text == seen
-    assert document.metadata["left_out"] == {HIDDEN: len("ClosedinMay")}
+    assert document.metadata["left_out"] == {f"hidden {HIDDEN}": 1}
 
 
 def test_pages_whose_text_is_outside_the_visible_area_are_read_as_hidden() -> None:

@@ -134,7 +134,6 @@ class PdfPage:
     is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
     is_scan: bool  # true if an image covers the page
     exceeds: bool  # true if it has content outside the visible area
-    letters: int  # number of letters and digits in its text
     texts: PageTexts  # its text in blocks
     charts: PageCharts = NO_CHARTS  # its images
 
@@ -347,7 +346,6 @@ def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
         is_garbled=garbled,
         is_scan=covered,
         exceeds=_exceeds_page(page),
-        letters=letters,
         texts=make_page_texts(page, raised),
         charts=find_charts(page),
     )

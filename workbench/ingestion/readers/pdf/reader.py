@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
@@ -31,9 +32,10 @@ from workbench.ingestion.readers.pdf.layout import (
 )
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import leave_out, normalise, take_hidden
+from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hidden
 
 if TYPE_CHECKING:
+    from liteparse.types import TextItem
     from pypdf import PageObject
 
 # --- Document properties that describe the contents ---
@@ -239,17 +241,17 @@ INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that make
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
-def _read_unseen(data: bytes, file: PdfPages, read: Collection[int]) -> tuple[dict[int, str], list[int]]:
-    """Read the pages that are not in ``read`` with pypdf, and count the characters hidden on the others.
+def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+    """Read the pages that are not in ``read`` with pypdf, and add to the others what is hidden on them.
 
-    Returns the texts of pages by number, and the numbers of the pages whose contents are damaged.
+    Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged.
     """
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     texts: dict[int, str] = {}
     damaged: list[int] = []
-    hiding: list[tuple[PageObject, bytes, int]] = []
+    hiding: dict[int, tuple[PageObject, bytes]] = {}
     with suppress(Exception):  # pypdf raises any exception on damaged files; the text that was read stays
         sources = PdfReader(io.BytesIO(data)).pages
         for page in file.pages:
@@ -262,32 +264,50 @@ def _read_unseen(data: bytes, file: PdfPages, read: Collection[int]) -> tuple[di
                 if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                     texts[page.number] = normalise(text)
             elif not page.is_scan and (page.exceeds or INVISIBLE_MODE.search(content)):
-                hiding.append((source, content, page.letters))
-        leave_out("characters that are invisible or outside the visible area", _count_hidden_characters(hiding))
+                hiding[page.number] = source, content
+        for number, lines in zip(hiding, _find_hidden_lines(list(hiding.values())), strict=False):
+            if lines and take_hidden("lines that are invisible or outside the visible area", len(lines)):
+                texts[number] = "\n\n".join([read[number], *(normalise(line) + HIDDEN_MARK for line in lines)])
     return texts, damaged
 
 
-def _count_hidden_characters(pages: Sequence[tuple[PageObject, bytes, int]]) -> int:
-    """Return how many letters and digits are invisible, or outside pages by at most their size.
+def _find_hidden_lines(pages: Sequence[tuple[PageObject, bytes]]) -> list[list[str]]:
+    """Return for each page, given with its drawing instructions, the lines that are invisible or outside it."""
+    shown, whole = (_parse_items(pages, shows_all=shows_all) for shows_all in (False, True))
+    return [_subtract_items(items, seen) for seen, items in zip(shown, whole, strict=True)]
 
-    Each page has its drawing instructions and the number of its visible letters and digits.
-    """
+
+def _parse_items(pages: Sequence[tuple[PageObject, bytes]], *, shows_all: bool) -> list[list[TextItem]]:
+    """Parse pages as they are, or three times as wide and high with all text visible."""
     from liteparse.parser import LiteParse
     from pypdf import PdfWriter
     from pypdf.generic import ContentStream, RectangleObject
 
     writer, target = PdfWriter(), io.BytesIO()
-    for source, content, _ in pages:
+    for source, content in pages:
         page, stream = writer.add_page(source), ContentStream(None, writer)
-        left, bottom, right, top = source.mediabox
-        edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
-        page.mediabox = page.cropbox = RectangleObject(edges)
-        stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content))
-        page.replace_contents(stream)
+        if shows_all:
+            left, bottom, right, top = source.mediabox
+            edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
+            page.mediabox = page.cropbox = RectangleObject(edges)
+            stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content))
+            page.replace_contents(stream)
     writer.write(target)
     parser = LiteParse(ocr_enabled=False, quiet=True, image_mode="off", output_format="text")
-    found = parser.parse(target.getvalue()).pages if pages else ()
-    return sum(max(0, sum(map(str.isalnum, one.text)) - page[2]) for one, page in zip(found, pages, strict=False))
+    return [page.text_items for page in parser.parse(target.getvalue()).pages] if pages else []
+
+
+def _subtract_items(items: Sequence[TextItem], seen: Sequence[TextItem]) -> list[str]:
+    """Return the lines of the items whose text is not among the seen ones."""
+    known = Counter(item.text.strip() for item in seen)
+    lines: dict[int, list[str]] = {}
+    for item in items:
+        text = item.text.strip()
+        if known[text]:
+            known[text] -= 1
+        else:
+            lines.setdefault(round(item.y), []).append(text)
+    return [" ".join(line) for line in lines.values() if ANY_WORD.search(" ".join(line))]
 
 
 def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:

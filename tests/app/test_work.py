@@ -131,6 +131,12 @@ def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
     assert describe_job(work) == "40%, 1 of 7 · about 40 s left · Embedding."
 
 
+def test_before_anything_is_embedded_the_step_is_shown_and_no_percentage():
+    job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.0, message="loading the model; reading a.md")
+    work = JobView(job, FileTally(), NOON)
+    assert (describe_job(work), tab_state([work])) == ("loading the model; reading a.md", "starting")
+
+
 def test_a_stalled_job_explains_what_to_do_in_place_of_how_far_it_is():
     job = Job("job_1", "index_build", "Build", "running", total=7, share=0.4, stalled="Stalled: restart it.")
     assert describe_job(JobView(job, FileTally(), NOON)) == "Stalled: restart it."
@@ -155,8 +161,8 @@ def test_a_file_in_hand_waits_again_when_its_worker_is_gone():
     assert (describe_file(file, True), describe_file(file, False)[0]) == (("busy", "embedding"), "waiting")
 
 
-def ended(status, seconds_ago):
-    job = Job(f"job_{status}", "ingest", "Add", status, completed_at=NOON - timedelta(seconds=seconds_ago))
+def ended(status, seconds_ago, **fields):
+    job = Job(f"job_{status}", "ingest", "Add", status, completed_at=NOON - timedelta(seconds=seconds_ago), **fields)
     return JobView(job, FileTally(), NOON)
 
 
@@ -171,6 +177,9 @@ def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
     assert tray_title(shown.values()) == "2 failed · 1 running · 1 completed"
     assert select_for_tray({"job": ended("completed", 61)}) == {}
+    assert select_for_tray({"job": ended("completed", 16)}) == {}
+    for about in ({"result": {"notes": ["A copy."]}}, {"parameters": {"left_out": ["clip.mp4"]}}):
+        assert select_for_tray({"job": ended("completed", 16, **about)})  # there is something to read
 
 
 def test_the_tab_shows_a_failure_first_then_a_stall_then_the_slowest_job():

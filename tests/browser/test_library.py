@@ -72,6 +72,26 @@ def test_an_uploaded_pdf_is_found_read_next_to_its_original_and_deleted_again(go
     expect(page.get_by_role("row", name="Lights")).to_have_count(0)
 
 
+def test_an_upload_ends_with_a_toast_a_title_and_one_line_that_vanishes(goto, filled):
+    page, tray = goto("/library"), goto("/library").locator(".st-key-tray")
+    page.locator("input[type=file]").set_input_files(
+        {"name": "groyne.md", "mimeType": "text/markdown", "buffer": b"# Groyne\n\nThe groyne holds the sand."}
+    )
+    page.get_by_role("combobox", name="Into source").fill("Groynes")
+    page.get_by_role("combobox", name="Into source").press("Enter")
+    page.get_by_role("button", name="Add 1 file").click()
+    try:
+        expect(page.get_by_test_id("stToast")).to_contain_text("completed: 1 added", timeout=60_000)
+        expect(page).to_have_title(re.compile(r"^\(done\) Library"))
+        expect(tray.get_by_role("link", name="Ask a question")).to_be_visible()
+        assert tray.bounding_box()["height"] < 50
+        expect(tray).to_have_count(0)
+        page.get_by_role("radio", name="Projects and folders").click()
+        expect(page).to_have_title(re.compile("^Projects and folders · Library"))
+    finally:
+        filled.sources.delete(filled.sources.get("Groynes").id)
+
+
 def test_files_are_added_from_the_page_of_their_source_and_unread_ones_are_named(goto, filled, tmp_path, keep):
     (tmp_path / "mole.md").write_text("# Mole\n\nThe mole shelters the basin.")
     source = filled.ingest([tmp_path / "mole.md"], source="Basin", on_progress=lambda _: None).source_id

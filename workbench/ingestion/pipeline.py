@@ -255,8 +255,9 @@ class Pipeline:
         )
 
     def _try_model(self, tally: IngestProgress) -> None:
-        """Measure the time per passage while the first ones are being chunked, if the model is local."""
+        """Load the model and measure its time per passage while the first ones are being chunked, if it is local."""
         if self._writer.embeds_here and not tally.has_rate:
+            tally.report_loading()
             tally.record_model_time(*try_model(self._writer.encoder))
 
     def _embed(self, batch: ItemBatch, tally: IngestProgress, should_stop: ShouldStop | None) -> EmbeddedPassages:

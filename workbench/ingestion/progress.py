@@ -233,6 +233,7 @@ class IngestProgress:
         self._notes: list[DocumentNotes] = []
         self._forecast = Forecast(sizes, pace)
         self._last_report = float("-inf")
+        self._is_loading = False  # whether the model is being loaded
         self._lock = threading.Lock()
 
     @property
@@ -256,7 +257,13 @@ class IngestProgress:
     def report_reading(self, name: str) -> None:
         """Report from time to time that an item is being read, while no batch is being embedded."""
         if not self._batch and time.monotonic() - self._last_report > MESSAGE_INTERVAL_S:
-            self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
+            step = "loading the model; " if self._is_loading else ""
+            self._tell(f"{step}reading {name}, {self._of_passages(self._vectors)} embedded")
+
+    def report_loading(self) -> None:
+        """Report that the model is being loaded, until its pace is known."""
+        self._is_loading = True
+        self._tell(f"loading the model; {self._of_passages(self._vectors)} embedded")
 
     def report_page(self, name: str, page: int, pages: int, seconds: float) -> None:
         """Report the page being read by OCR, and the seconds that the previous one took."""
@@ -281,6 +288,7 @@ class IngestProgress:
 
     def record_model_time(self, passages: int, seconds: float) -> None:
         """Record how long the model took for some passages."""
+        self._is_loading = False
         with self._lock:
             self._forecast.record_model_time(passages, seconds)
         self._tell(f"{self._of_passages(self._vectors)} embedded")

@@ -179,12 +179,14 @@ def create_project(wb: Workbench, target: Destination) -> Destination:
 
 # The tray of jobs
 
-COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job stays in the tray
+COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job with notes or unsupported files stays in the tray
+CLEAN_SHOWN_S = 15.0  # seconds for which any other completed job stays, as one line; a toast announces it too
 BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
 MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 LIST_HEIGHT_PX = 140  # pixels
 MAX_NOTES_SHOWN = 3  # notes of a job; its log has all
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
+_RUNNING_KEY = "running_jobs"  # in the session: ids of the jobs that ran when the page was drawn last
 OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
 TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, has stored files
@@ -193,10 +195,22 @@ TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, h
 def show_tray(page: PageEntry) -> None:
     """Show the tray; redraw the page when a job starts, stores its first files or ends."""
     works = list_job_views()
-    name_tab(state=tab_state(works.values()))
+    done = "done" if _announce_completed(works) else ""
+    name_tab(state=tab_state(works.values()) or done)
     drawn = _tray_state(_select_for_page(works, page))
     going_on = any(running for _, running, _ in drawn)
-    st.fragment(_refresh_tray, run_every=BUSY_REFRESH_S if going_on else IDLE_REFRESH_S)(page, drawn)
+    st.fragment(_refresh_tray, run_every=BUSY_REFRESH_S if going_on else IDLE_REFRESH_S)(page, drawn, done)
+
+
+def _announce_completed(works: Mapping[str, JobView]) -> bool:
+    """Show a toast for each job that completed since the last run of the page; return whether there is one."""
+    running: set[str] = st.session_state.get(_RUNNING_KEY, set())
+    completed = [work for key, work in works.items() if key in running and work.job.status == "completed"]
+    for work in completed:
+        title = f"**{escape_markdown(work.job.title, 120)}**"
+        st.toast(f"{title} · {escape_markdown(describe_job(work), 200)}", icon=":material/check:", duration="long")
+    st.session_state[_RUNNING_KEY] = {key for key, work in works.items() if work.is_running}
+    return bool(completed)
 
 
 def _select_for_page(works: Mapping[str, JobView], page: PageEntry) -> dict[str, JobView]:
@@ -212,7 +226,9 @@ def tab_state(works: Iterable[JobView]) -> str:
     if any(job.stalled for job in running):
         return "stalled"
     shares = [job.share for job in running if job.status == "running"]
-    return f"{int(min(shares) * 100)}%" if shares else "queued" if running else ""
+    if shares:
+        return f"{int(min(shares) * 100)}%" if min(shares) else "starting"
+    return "queued" if running else ""
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
@@ -224,13 +240,13 @@ def _has_stored_files(work: JobView) -> bool:
     return any(work.tally.files.get(state) for state in STORED_OUTCOMES)
 
 
-def _refresh_tray(page: PageEntry, drawn: TrayState) -> None:
+def _refresh_tray(page: PageEntry, drawn: TrayState, done: str) -> None:
     try:
         works = list_job_views()
     except StorageError as error:
         st.error(escape_markdown(str(error)))
         return
-    name_tab(state=tab_state(works.values()))
+    name_tab(state=tab_state(works.values()) or done)
     works = _select_for_page(works, page)
     if _tray_state(works) != drawn:
         note_change()
@@ -238,7 +254,11 @@ def _refresh_tray(page: PageEntry, drawn: TrayState) -> None:
     shown = select_for_tray(works)
     if not shown:
         return
-    with st.container(key="tray"), st.expander(tray_title(shown.values()), expanded=True):
+    is_clean = all(map(_is_clean, shown.values()))  # then each job is one line, which needs no title
+    with (
+        st.container(key="tray"),
+        st.container() if is_clean else st.expander(tray_title(shown.values()), expanded=True),
+    ):
         for key, work in shown.items():
             with st.container(key=f"workbar_{key}"):
                 _show_job(key, work, detailed=page.lists_files)
@@ -252,10 +272,16 @@ def select_for_tray(works: Mapping[str, JobView]) -> dict[str, JobView]:
 
 def _is_hidden(work: JobView) -> bool:
     ended = work.job.completed_at
+    if work.job.status != "completed" or ended is None:
+        return False
+    shown_s = CLEAN_SHOWN_S if _is_clean(work) else COMPLETED_SHOWN_S
+    return (work.moment - ended).total_seconds() > shown_s
+
+
+def _is_clean(work: JobView) -> bool:
+    """Return whether a job completed and has nothing to report but its counts."""
     return (
-        work.job.status == "completed"
-        and ended is not None
-        and (work.moment - ended).total_seconds() > COMPLETED_SHOWN_S
+        work.job.status == "completed" and not work.job.parameters.get("left_out") and not work.job.result.get("notes")
     )
 
 
@@ -304,7 +330,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
         st.html(f'<p class="wb-kind">{escape(note)}</p>')
     if work.job.error:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
-    if detailed and work.tally.total:
+    if detailed and work.tally.total and not _is_clean(work):
         _show_files(key, work)
 
 
@@ -384,7 +410,8 @@ def describe_job(work: JobView) -> str:
         )
     if work.quiet_seconds:
         return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
-    parts = [_describe_progress(work), time_left_text(work.job.seconds_left), job.message]
+    progress = _describe_progress(work) if job.share else ""  # until then the message says which step runs
+    parts = [progress, time_left_text(work.job.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import psycopg
 import pytest
 from browser_server import wait_until_up
 from playwright.sync_api import Locator, Page, expect
@@ -322,6 +323,35 @@ def test_two_cards_fit_while_judging_and_the_heads_stay_when_the_results_scroll(
     page.locator(".st-key-board_scroll").evaluate("pane => { pane.scrollTop = 200; }")
     expect(page.locator(".heads")).to_be_in_viewport(ratio=1)
     expect(page.get_by_label("Question", exact=True)).to_be_in_viewport(ratio=1)
+
+
+def test_four_columns_fit_beside_the_inspector_while_the_queue_is_a_rail(goto):
+    page = goto(f"/?q={QUESTION}&look=figures")
+    expect(page.locator(".head")).to_have_count(4)
+    board, queue = page.locator(".st-key-board_scroll"), page.locator(".st-key-pane_queue")
+    for width in (1440, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("(board) => board.scrollWidth <= board.clientWidth", arg=board.element_handle())
+        assert queue.bounding_box()["width"] < 40
+    queue.hover()
+    page.wait_for_function("(queue) => queue.clientWidth > 260", arg=queue.element_handle())
+    page.get_by_label("Question").focus()
+    page.mouse.move(700, 20)
+    page.wait_for_function("(queue) => queue.clientWidth < 40", arg=queue.element_handle())
+    page.get_by_role("radio", name="History").focus()  # by keyboard, too
+    page.wait_for_function("(queue) => queue.clientWidth > 260", arg=queue.element_handle())
+
+
+def test_the_results_of_before_are_dim_while_a_search_runs(goto, browser_database):
+    page = goto(f"/?q={QUESTION}")
+    expect(page.locator(".card").first).to_be_visible()
+    with psycopg.connect(browser_database) as lock:  # the search waits for it
+        lock.execute("LOCK TABLE data_main IN ACCESS EXCLUSIVE MODE")
+        page.get_by_label("Question").fill("stilling well")
+        page.get_by_label("Question").press("Enter")
+        page.wait_for_function("() => getComputedStyle(document.querySelector('.st-key-board_scroll')).opacity < 0.5")
+    expect(page.locator(".card .title").first).to_contain_text("Stilling well")
+    expect(page.locator(".st-key-board_scroll")).to_have_css("opacity", "1")
 
 
 def test_on_a_phone_the_panes_are_tabs(goto):

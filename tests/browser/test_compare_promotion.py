@@ -24,9 +24,7 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     scope = Scope(project=port.id)
     page = goto(f"/?q=lock keeper&project={port.id}&s=keyword&s=hybrid&s=rerank&set=hybrid.fusion%3Drrf")
     line = page.locator(".st-key-servingline .wb-serving")
-    expect(line).to_have_text(
-        "Default strategy: Rerank (MCP search_knowledge_base: Hybrid). Promote one to replace it."
-    )
+    expect(line).to_have_text("Nothing promoted yet: the app searches with Rerank, agents with Hybrid.")
     page.get_by_role("button", name="Promote Hybrid").dblclick()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Current scope: project Port")
@@ -45,7 +43,7 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     expect(line).to_have_text(re.compile("Hybrid is live in the project .+ version 1"))
     assert filled.search("lock", scope=scope).strategy == "hybrid"
     page.get_by_role("button", name="Undo").click()
-    expect(line).to_contain_text("Default strategy")
+    expect(line).to_contain_text("Nothing promoted yet")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     assert filled.search("lock", scope=scope).strategy == "rerank"
 

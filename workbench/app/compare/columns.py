@@ -70,6 +70,12 @@ def get_or_start_search(key: Hashable, call: Callable[[], T]) -> PendingSearch[T
     return pending
 
 
+def is_searched(key: Hashable) -> bool:
+    """Return whether this session has the result for a key."""
+    pending: PendingSearch[object] | None = st.session_state.get(_SESSION_KEY)
+    return pending is not None and pending.key == key and pending.settled.is_set()
+
+
 def discard_search() -> None:
     """Drop the search, so that it runs again."""
     st.session_state.pop(_SESSION_KEY, None)

@@ -24,6 +24,7 @@ from workbench.app.compare.columns import (
     SearchSettings,
     discard_search,
     get_or_start_search,
+    is_searched,
     max_strategies,
     open_passage,
     open_why,
@@ -40,7 +41,6 @@ from workbench.app.compare.judging import (
     QuestionJudging,
     ask_question,
     find_turns,
-    list_own_test_sets,
     show_queue,
     store_in_history,
 )
@@ -258,16 +258,6 @@ def show_further_ways() -> None:
         for page, (label, icon) in START_PAGES.items():
             if st.button(label, icon=icon, type="tertiary"):
                 address.switch_page(page)
-
-
-def show_next_step(wb: Workbench, judging: bool) -> None:
-    """Show the next step below a comparison, until there is a test set."""
-    if judging or list_own_test_sets(wb):
-        return
-    st.html(
-        '<p class="wb-serving">Next: click <b>Create and judge</b> and grade results with the keys 1, 2 and 3. Judge a '
-        "few questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
-    )
 
 
 # Sample questions: paraphrased, exact and misspelled
@@ -524,7 +514,7 @@ def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, stra
             st.html(f"<h2>{escape(document.title or 'Document')}</h2>")
             show_document(wb, document, address.get("cut") or read_index())
     elif shown is None or comparison is None or not comparison.strategies:
-        st.caption("Ask a question first.")
+        st.caption("Shown once there are results." if address.get("q") else "Ask a question first.")
     elif tab == "answer":
         show_answer(wb, comparison, shown.explaining.asking, shown.serving)
     elif tab == "figures":
@@ -598,6 +588,8 @@ def _show_results(
     asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies), find_turns(wb, question))
     key = (question, columns, limit, repr(asking), change_count())
     in_the_meantime = st.empty()  # a separate slot, which the board clears immediately
+    if not is_searched(key):
+        in_the_meantime.html('<i class="wb-busy"></i>')  # dims the previous results
     try:
         pending = get_or_start_search(key, lambda: run_comparison(wb, question, columns, limit, asking))
     except WorkbenchError as error:
@@ -606,6 +598,7 @@ def _show_results(
     if not pending.settled.is_set() or pending.answer is None:
         _show_waiting(pending, len(columns), in_the_meantime)
         return None
+    in_the_meantime.empty()
     store_in_history(wb, question)
     explaining = ExplainedQuestion(question, limit, asking, pending.answer.comparison)
     shown = ShownComparison(explaining, load_live_strategy(wb, asking.scope))
@@ -651,7 +644,6 @@ def _show_comparison(
                 st.caption(escape_markdown(f"After: {' · '.join(asking.history)}", MAX_TURNS_CHARS))
             show_name_chips(comparison, asking.scope)
             show_live_line(wb, shown.serving, asking.scope)
-            show_next_step(wb, judging is not None)
         if comparison.strategies:
             show_export_button(comparison, asking, read_limit())
     with st.container(key="board_scroll"):

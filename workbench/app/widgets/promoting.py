@@ -221,8 +221,8 @@ def render_live_strategy(serving: LiveStrategy) -> str:
     if serving.promotion is not None:
         return render_promotion(serving.promotion)
     return (
-        f"Default strategy: <b>{escape(strategy_title(serving.strategy))}</b> (MCP search_knowledge_base: "
-        f"<b>{escape(strategy_title(UNPROMOTED_TOOL_STRATEGY))}</b>). Promote one to replace it."
+        f"Nothing promoted yet: the app searches with <b>{escape(strategy_title(serving.strategy))}</b>, agents with "
+        f"<b>{escape(strategy_title(UNPROMOTED_TOOL_STRATEGY))}</b>."
     )
 
 

@@ -171,8 +171,8 @@ function head(column, slowest) {
     bar.append(make("i", { class: `s${Math.min(place, 6)}`, style: `width:${(100 * stage.ms) / total}%`, title: `${stage.name} ${ms(stage.ms)}` }));
   });
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
-    make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono", title: column.stages.some((stage) => stage.name === "embed") ? "Includes the embedding of the question, which the columns share" : null }, ms(column.total))),
-    bar,
+    make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name })),
+    make("div", { class: "speed" }, make("div", {}, bar), make("span", { class: "time mono", title: column.stages.some((stage) => stage.name === "embed") ? "Includes the embedding of the question, which the columns share" : null }, ms(column.total))),
     make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));
 }
@@ -237,8 +237,7 @@ const SCOPE_WORDS = { project: "Projects", source: "Sources" };
 
 function failureHead(failure) {
   return make("header", { class: `head hue-${failure.hue}` },
-    make("div", { class: "name" }, shape(failure), make("h2", {}, failure.title), make("span", { class: "time quiet" }, "failed")),
-    make("div", { class: "stages", "aria-hidden": "true" }));
+    make("div", { class: "name" }, shape(failure), make("h2", {}, failure.title), make("span", { class: "time quiet" }, "failed")));
 }
 
 function failureColumn(failure) {
@@ -346,11 +345,11 @@ function captionOf(columns, id) {
   return [make("b", {}, trail.place ? `${trail.title} › ${trail.place}` : trail.title), ...where];
 }
 
-// Until someone folds or unfolds it, the strip is folded while judging, so that two cards fit.
+// Until someone folds or unfolds it, the strip is folded while judging and on small screens, so that two cards fit.
 function rankStrip(root, columns, places) {
   const holder = make("div", { class: "bump-holder" }), caption = make("span", { class: "caption" }, captionOf(columns, null));
   const summary = make("summary", {}, make("b", {}, "Ranks"), caption);
-  const strip = make("details", { class: "bump", open: root.unfolded ?? !root.data.judging, style: `--share:${columns.length / places}` }, summary, holder);
+  const strip = make("details", { class: "bump", open: root.unfolded ?? (!root.data.judging && innerWidth >= 1100), style: `--share:${columns.length / places}` }, summary, holder);
   summary.addEventListener("click", () => { root.unfolded = !strip.open; });
   root.follow = (id, dims = false) => {
     root.followed = [id, dims];
@@ -380,7 +379,7 @@ function draw(root, data) {
   const grid = (name, parts) => make("div", { class: `grid ${name}` }, parts);
   root.follow = (id) => root.querySelectorAll(".card").forEach((one) => one.classList.toggle("lit", id !== null && one.dataset.id === id));
   root.replaceChildren(make("div", { class: "board" }, judging ? judgingHint(judging) : null,
-    make("div", { class: "sheet", style: `--columns:${places};--wide:${places > 1 ? 218 : 260}px` },
+    make("div", { class: "sheet", style: `--columns:${places};--wide:${places > 1 ? 208 : 260}px` },
       grid("heads", [...columns.map((column) => head(column, data.slowest)), ...failures.map(failureHead)]),
       columns.length > 1 ? rankStrip(root, columns, places) : null,
       grid("cards", [...columns.map((column) => columnOf(column, judging)), ...failures.map(failureColumn)])),

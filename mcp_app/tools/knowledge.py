@@ -303,7 +303,8 @@ def _create_document(call: Call, given: SimpleNamespace) -> JsonObject:
     )
     message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
     answer = document_json(written.document, "chunks_created")
-    message = ". ".join(filter(None, [message, written.offer, *written.notes]))
+    notes = " ".join(filter(None, [written.offer, *written.notes]))
+    message = f"{message}. {notes}" if notes else message
     return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
 
 

@@ -108,6 +108,8 @@ def test_a_document_in_a_language_that_the_model_was_not_trained_for_comes_with_
     assert "in German" in agent("manage_document", action="create", content=german)["message"]
     english = agent("manage_document", action="create", content="The tower stands in the old town, by the river.")
     assert english["message"] == "Document ingested successfully with 1 chunks"
+    stray = agent("manage_document", action="create", content=f"{german} Zweiter Turm.", title="Zwei")["message"]
+    assert "chunks. " in stray and ".." not in stray
 
 
 def test_large_metadata_hides_no_document_from_a_list(agent: Agent) -> None:

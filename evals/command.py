@@ -120,7 +120,7 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judgments", metavar="FILE", help="also use the judgments of a judged pool; a stored test set keeps them"
     )
-    parser.add_argument("--rater", metavar="NAME", default="", help="who judged that pool, if several people do")
+    parser.add_argument("--rater", metavar="NAME", default="", help="who judges the pool, if several do")
 
 
 def evaluate(
@@ -140,7 +140,7 @@ def evaluate(
         InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.evaluation import check_difference, describe_power, estimate_run, measure
+    from evals.evaluation import check_difference, check_reports, describe_power, estimate_run, measure
     from evals.experiments import report
     from evals.experiments.runs import choose_strategies
     from workbench.retrieval.options import parameters_by_strategy
@@ -154,6 +154,7 @@ def evaluate(
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
     parameters = parameters_by_strategy(strategies, arguments.set)
+    check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
     if estimate := estimate_run(wb, test_set, strategies, parameters, arguments.index, arguments.budget):
         say(estimate)
     result = measure(
@@ -297,7 +298,8 @@ def write_pool(
     strategies = choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
     test_set = _load_test_set(wb, arguments, scope, say)
     made, text = TestSets(wb).pool(
-        test_set, strategies, depth=arguments.pool_depth, minutes=arguments.pool_minutes, index=arguments.index,
+        test_set, strategies, depth=arguments.pool_depth, minutes=arguments.pool_minutes,
+        rater=arguments.rater, index=arguments.index,
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     write_report(Path(arguments.pool), text)

@@ -18,6 +18,7 @@ from evals.experiments import report
 from evals.experiments.answers import (
     AnswerScores,
     Refusals,
+    check_unanswerable,
     compare_answers,
     measure_answers,
     measure_lifts,
@@ -78,13 +79,15 @@ from evals.measures.significance import (
     find_winner_name,
     measure_power,
 )
-from evals.test_set import Judgment, TestSet
+from evals.test_set import FolderCorpus, Judgment, TestSet
 from evals.test_sets.exchange import (
     CSV_COLUMNS,
     export_folder,
+    find_delimiter,
     import_csv,
     import_qrels,
     locate_quote,
+    read_table,
     select_rater,
     to_csv,
     to_qrels,
@@ -92,7 +95,14 @@ from evals.test_sets.exchange import (
 )
 from evals.test_sets.folders import load_test_set, read_text
 from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
-from evals.test_sets.store import ImportReport, TestSetInfo, TestSetStore, load_named_test_set, parse_grade
+from evals.test_sets.store import (
+    ImportReport,
+    TestSetInfo,
+    TestSetStore,
+    find_counting,
+    load_named_test_set,
+    parse_grade,
+)
 from evals.test_sets.traffic import (
     ChainVerdict,
     InterleavingResult,
@@ -487,6 +497,18 @@ def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by
     return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
 
 
+def check_reports(wb: Workbench, test_set: TestSet, keys: Sequence[str], index: str | None, *, refusals: bool) -> None:
+    """Check what is reported after the searches, before them.
+
+    Raises:
+        InvalidInput: A key of slices is unknown, or no question is marked as without an answer.
+    """
+    if refusals:
+        check_unanswerable(test_set)
+    for by in keys:
+        group_questions(wb, test_set, index_corpus(wb, test_set, index).ids, by)
+
+
 def _list_values(value: object) -> tuple[str, ...]:
     """Return a value of metadata as names of slices."""
     values = value if isinstance(value, list) else [value]
@@ -681,8 +703,13 @@ class PoolReading(Value):
 
     def describe(self) -> list[str]:
         """Return sentences on what was read and what was left out."""
-        blank = [f"Left out: {count_text(self.blank, 'row')} without a grade."] if self.blank else []
-        return [f"Read {count_text(len(self.judgments), 'judgment')}.", *blank, *self.problems]
+        left_out = [f"Left out: {problem}" for problem in self.list_left_out()]
+        return [f"Read {count_text(len(self.judgments), 'judgment')}.", *left_out]
+
+    def list_left_out(self) -> list[str]:
+        """Return phrases on the rows that were left out."""
+        blank = [f"{count_text(self.blank, 'row')} without a grade."] if self.blank else []
+        return [*blank, *self.problems]
 
 
 def read_pool(test_set: TestSet, text: str) -> PoolReading:
@@ -693,7 +720,7 @@ def read_pool(test_set: TestSet, text: str) -> PoolReading:
     Raises:
         InvalidInput: A column is missing.
     """
-    reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff"), newline=""))
+    reader = read_table(text)
     needed = ("id", "document", "grade")
     if lacking := [name for name in needed if name not in (reader.fieldnames or ())]:
         raise InvalidInput(f"The judged pool has no column {list_choices(lacking)}; keep the columns of the pool.")
@@ -713,7 +740,7 @@ def read_pool(test_set: TestSet, text: str) -> PoolReading:
                 raise InvalidInput("The document is missing.")
             judgments[key, document] = Judgment(key, document, parse_grade(grade, test_set.grades))
         except WorkbenchError as error:
-            problems.append(f"Row {number} is left out: {error}")
+            problems.append(f"Row {number}: {error}")
     return PoolReading(tuple(judgments.values()), blank, tuple(problems))
 
 
@@ -743,7 +770,8 @@ EXPORT_FORMATS = ("csv", "qrels", "beir")
 
 
 def _read_columns(text: str) -> set[str]:
-    return set(text.partition("\n")[0].lower().replace('"', "").lstrip("\ufeff").strip().split(","))
+    header = text.partition("\n")[0].lower().replace('"', "").lstrip("\ufeff")
+    return {name.strip() for name in header.split(find_delimiter(text))}
 
 
 class TestSets(TestSetStore):
@@ -850,6 +878,7 @@ class TestSets(TestSetStore):
         *,
         depth: int = POOL_DEPTH,
         minutes: float | None = None,
+        rater: str = "",
         index: str | None = None,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
@@ -861,6 +890,7 @@ class TestSets(TestSetStore):
             strategies: Names of strategies (NAME or NAME@INDEX).
             depth: Documents per strategy and question.
             minutes: Budget for judging: the pairs that can still change the decision come first; all pairs if None.
+            rater: One of several people, who each get the same queue: the grades of the others are ignored.
             index: Index whose chunker and model are used; the default one if None.
             on_progress: Called with each ``Progress``, instead of a progress bar.
             should_stop: Polled between questions; return True to stop.
@@ -869,6 +899,9 @@ class TestSets(TestSetStore):
             InvalidInput: An unknown strategy, no questions, or an invalid depth or budget.
         """
         chosen = self.read(test_set)
+        if rater and not isinstance(chosen.corpus, FolderCorpus):  # a folder that is not stored has no raters
+            own = [one for one in self.ratings(chosen.name) if one.rater in ("", rater)]
+            chosen = replace(chosen, judgments=tuple(one.judgment for one in find_counting(own)))
         with progress_bar("Pool", on_progress) as show:
             corpus = index_corpus(self._wb, chosen, index, on_progress=show, should_stop=should_stop)
             rankings = rank_all(self._wb, chosen, corpus, strategies, depth, on_progress=show, should_stop=should_stop)
@@ -967,7 +1000,7 @@ class TestSets(TestSetStore):
         """
         if {"id", "document", "grade", "title"} <= _read_columns(text):  # a pool
             read = self.import_pool(key, text, rater)
-            return ImportReport(0, len(read.judgments), tuple(read.describe()[1:]))
+            return ImportReport(0, len(read.judgments), tuple(read.list_left_out()))
         return import_csv(self._wb, self, self.info(key).id, text, rater)
 
     def export(self, key: str, target: str | Path, *, format: str = "csv", rater: str = "") -> int:

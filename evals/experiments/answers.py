@@ -316,11 +316,7 @@ def measure_refusals(
     Raises:
         InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
     """
-    if not test_set.unanswerable:
-        raise InvalidInput(
-            f'No question of {test_set.name!r} is marked as without an answer; add some with "answerable": false in '
-            "queries.jsonl, or answerable = no in a CSV."
-        )
+    check_unanswerable(test_set)
     asked = [*test_set.unanswerable, *test_set.answerable]
     answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop, parameters)
     similarities: list[float | None] = []
@@ -328,6 +324,15 @@ def measure_refusals(
         cosines = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
         similarities.append(max(cosines, default=None if answer.passages else 0.0))
     return count_refusals([answer.refused for answer in answers], similarities, len(test_set.unanswerable))
+
+
+def check_unanswerable(test_set: TestSet) -> None:
+    """Raise InvalidInput if no question is marked as without an answer."""
+    if not test_set.unanswerable:
+        raise InvalidInput(
+            f'No question of {test_set.name!r} is marked as without an answer; add some with "answerable": false in '
+            "queries.jsonl, or answerable = no in a CSV."
+        )
 
 
 def count_refusals(refused: Sequence[bool], similarities: Sequence[float | None], unanswerable: int) -> Refusals:

@@ -267,8 +267,20 @@ class _Documents:
         return documents
 
 
+def read_table(text: str) -> csv.DictReader[str]:
+    """Return a reader of the rows of a CSV, whose cells are separated by commas, semicolons or tabs."""
+    clean = text.lstrip("\ufeff").replace("\x00", "")
+    return csv.DictReader(io.StringIO(clean, newline=""), delimiter=find_delimiter(clean))
+
+
+def find_delimiter(text: str) -> str:
+    """Return what separates the names in the first line of a CSV; spreadsheets of many countries write semicolons."""
+    header = text.partition("\n")[0]
+    return next((mark for mark in "\t;" if mark in header), ",")
+
+
 def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff").replace("\x00", ""), newline=""))
+    reader = read_table(text)
     try:
         header = [name.strip().lower() for name in reader.fieldnames or []]
         unknown = [name for name in header if name not in CSV_COLUMNS]

@@ -59,9 +59,10 @@ def test_a_judged_pool_is_read_and_blank_rows_are_counted() -> None:
     assert found.judgments == (Judgment("q1", "p", 2), Judgment("q2", "v", 1))
     assert found.blank == 1
     assert [problem[:33] for problem in found.problems] == [
-        "Row 4 is left out: There is no qu", "Row 5 is left out: Invalid grade ",
+        "Row 4: There is no question 'q9' ", "Row 5: Invalid grade 'maybe'; use",
     ]  # fmt: skip
     assert found.describe()[:2] == ["Read 2 judgments.", "Left out: 1 row without a grade."]
+    assert read_pool(OPEN, "\n".join(rows).replace(",", ";")).judgments == (Judgment("q1", "p", 2),)  # a spreadsheet
     with pytest.raises(InvalidInput, match="has no column 'document'"):
         read_pool(OPEN, "id,grade\nq1,1")
 

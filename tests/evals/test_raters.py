@@ -100,6 +100,21 @@ def test_two_raters_judge_one_queue_and_their_disagreement_is_settled(pets: Work
     assert sets.info("Pets").judgments == 2
 
 
+def test_each_rater_gets_the_same_queue_whatever_the_others_judged(pets: Workbench, tmp_path: Path) -> None:
+    sets = pets.test_sets
+    queue, text = sets.pool("Pets", ["keyword", "vector"], depth=3, rater="Ada", on_progress=lambda _: None)
+    assert len(queue.items) > 3
+    for item in queue.items:
+        sets.judge("Pets", item.question_id, item.document, "not", rater="Ada")
+    assert sets.pool("Pets", ["keyword", "vector"], depth=3, on_progress=lambda _: None)[0].items == ()
+    assert sets.pool("Pets", ["keyword", "vector"], depth=3, rater="Bo", on_progress=lambda _: None) == (queue, text)
+    first = queue.items[0]
+    sets.judge("Pets", first.question_id, first.document, "relevant", rater="Bo")
+    left, _ = sets.pool("Pets", ["keyword", "vector"], depth=3, rater="Bo", on_progress=lambda _: None)
+    assert {one.document for one in queue.items if one not in left.items} == {first.document}
+    assert (len(left.items), len(sets.disagreements("Pets"))) == (len(queue.items) - 1, 1)
+
+
 def test_the_scale_of_raters_is_kept(pets: Workbench) -> None:
     (first, _), documents = ids_of(pets)
     sets = pets.test_sets
@@ -184,7 +199,8 @@ def test_the_command_settles_what_two_files_disagree_on(
     header = "id,question,document,title,text,grade"
     for name, grades in (("ada", ("relevant", "not")), ("bo", ("relevant", "relevant"))):
         rows = [f"{q},?,{documents['Cats']},Cats,,{g}" for q, g in zip((first, second), grades, strict=True)]
-        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows]))
+        table = "\n".join([header, *rows])
+        (tmp_path / f"{name}.csv").write_text(table.replace(",", ";") if name == "bo" else table)
         assert main(["judgments", "import", "Pets", str(tmp_path / f"{name}.csv"), "--rater", name.title()]) == 0
     capsys.readouterr()
     assert main(["judgments", "agreement", "Pets", "--json"]) == 0

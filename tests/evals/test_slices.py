@@ -46,6 +46,12 @@ def test_each_question_is_in_the_slices_of_its_own_metadata_or_of_its_relevant_d
         result.slices("colour")
 
 
+@pytest.mark.parametrize("option", [["--by", "colour"], ["--refusals"]])
+def test_the_command_finds_a_wrong_key_before_it_searches(wb: Workbench, areas: Path, option: list[str]) -> None:
+    with pytest.raises(InvalidInput, match=r"has 'colour' in its metadata|is marked as without an answer"):
+        run(wb, str(areas), "--strategies", "keyword", "--run-file", "mine=lacking", *option)  # it is read next
+
+
 def test_a_planted_difference_is_found_in_its_slice_and_intervals_are_wider_than_alone() -> None:
     rng = np.random.default_rng(3)
     ids = [f"q{n}" for n in range(300)]

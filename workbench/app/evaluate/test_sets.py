@@ -444,7 +444,7 @@ def _show_pool_form(wb: Workbench, info: TestSetInfo, key: str) -> None:
         with report_errors():
             bar = st.progress(0.0, text="Searching")
             pool, text = TestSets(wb).pool(
-                info, strategies, depth=depth, minutes=minutes,
+                info, strategies, depth=depth, minutes=minutes, rater=rater.strip(),
                 on_progress=lambda done: bar.progress(done.done_share, text=f"Searching: {done.message}") and None,
             )  # fmt: skip
             st.session_state[key] = PoolQueue(list(pool.items), text, rater.strip())

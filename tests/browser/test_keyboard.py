@@ -64,6 +64,35 @@ def test_the_arrows_lead_from_the_first_passage_to_promote_and_back(goto):
     expect(page.locator(".column").nth(1).locator(".title").first).to_be_focused()
 
 
+def test_the_focus_is_never_lost_by_a_promotion(goto, filled):
+    page = goto(f"/?q={QUESTION}")
+    button, dialog = page.get_by_role("button", name="Promote Keyword"), page.get_by_role("dialog")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Promote").press("Enter")
+    try:
+        expect(page.locator(".head", has_text="Keyword").locator(".badge")).to_have_text("live")
+        expect(page.locator(".card .title:focus")).to_have_count(1)
+        page.get_by_role("button", name="Undo").press("Enter")
+        expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+        expect(page.locator(".card .title:focus")).to_have_count(1)
+    finally:
+        for _ in filled.promotions.current():
+            filled.promotions.undo()
+
+
+def test_the_focus_follows_from_a_lost_question_to_compare(goto, measured):
+    page = goto(f"/evaluate?experiment={measured}")
+    page.get_by_role("button", name="Explain on Compare").press("Enter")
+    expect(page.locator(".st-key-pane_inspector")).to_be_visible()
+    expect(page.locator(".card .title:focus")).to_have_count(1)
+
+
 @pytest.mark.parametrize(
     ("path", "typed", "opened"),
     [

@@ -485,7 +485,7 @@ function takeFocus(root, judgingStarts) {
 
 function show(root, data) {
   window.workbenchBoard = root;  // target of the arrow key from the question
-  const first = root.drawn === undefined, drawn = lasting(data);
+  const first = root.drawn === undefined, drawn = lasting(data), hadFocus = root.contains(root.getRootNode().activeElement);
   if (first) Object.assign(root, { pending: [], sent: 0 });
   takeGrades(root, data);
   const judgingStarts = data.judging && root.data?.judging?.about !== data.judging.about;
@@ -498,15 +498,14 @@ function show(root, data) {
     root.addEventListener("keydown", (event) => moveFromPromotion(root, event));
   }
   if (root.drawn !== drawn) {
-    const hadFocus = root.contains(root.getRootNode().activeElement);
     root.stopWatching?.();
     root.drawn = drawn;
     draw(root, data);
     takeFocus(root, judgingStarts);
-    if (hadFocus && root.last) focusOnHit(root, root.last);
   }
   paintGrades(root);
   paintServing(root);
+  if (hadFocus && !root.getRootNode().activeElement) focusOnHit(root, root.last ?? { place: 0, id: "" });
 }
 
 export default function (component) {

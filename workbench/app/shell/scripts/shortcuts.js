@@ -34,12 +34,8 @@ function roomForTray() {
   const say = new ResizeObserver(([entry]) => {
     document.documentElement.style.setProperty("--wb-tray", `${Math.ceil(entry.target.isConnected ? entry.borderBoxSize[0].blockSize : 0)}px`);
   });
-  let tray = null;
   const look = () => {
-    const now = document.querySelector(".st-key-tray");
-    if (now === tray) return;
-    if (tray) say.unobserve(tray);
-    tray = now;
+    const tray = document.querySelector(".st-key-tray");
     if (tray) say.observe(tray);
   };
   look();
@@ -245,13 +241,9 @@ function toPassages(event) {
   first.focus();
 }
 
-// The button of the scope bar opens the finder.
-function openFinder(event) {
+// The button of the scope bar opens the finder; the skip link after the question moves to the first passage.
+function onClick(event) {
   if (event.target.closest?.(".wb-find")) window.workbenchDialogs.palette.open();
-}
-
-// A skip link after the question moves to the first passage.
-function skipToPassages(event) {
   if (!event.target.closest?.(".wb-skip")) return;
   event.preventDefault();
   window.workbenchBoard?.querySelector(".card .title")?.focus();
@@ -303,9 +295,24 @@ function closeInspector(root) {
   if (!root.querySelector("dialog[open]") && !document.querySelector(COVERS)) document.querySelector(".st-key-inspector_close button")?.click();
 }
 
-function isFinding(event) {
-  return (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
+// If the element with the focus is removed, the focus returns to what had it before a dialog, else to the results or a heading.
+function keepFocus() {
+  let inside = document.body, before = inside;
+  document.addEventListener("focusin", (event) => {
+    [inside] = event.composedPath();
+    if (!event.target.closest(COVERS)) before = inside;
+  });
+  const back = () => {
+    if (document.activeElement !== document.body || inside.isConnected) return;
+    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll("[data-testid=stMain] :is(h1, h2)")].find((one) => one.isConnected);
+    window.workbenchEntered = !next;  // the board takes it when it is drawn
+    if (next?.matches("h1, h2")) next.tabIndex = -1;
+    next?.focus({ preventScroll: true });
+  };
+  new MutationObserver(() => { if (!inside.isConnected) setTimeout(back, PAUSE); }).observe(document.body, { childList: true, subtree: true });
 }
+
+const isFinding = (event) => (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
 
 function onKey(event) {
   watchEnter(event);
@@ -334,7 +341,7 @@ export default function (component) {
   closeDrawerOnChoice();
   roomForTray();
   ownWordsForLostServer();
-  document.addEventListener("click", skipToPassages);
-  document.addEventListener("click", openFinder);
+  keepFocus();
+  document.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey, true);
 }

@@ -258,7 +258,7 @@ def read_corpus(path: Path, problems: list[str]) -> list[IngestItem]:
         title, text = str(row.get("title") or "").strip(), str(row.get("text") or "")
         documents[key] = IngestItem(
             key=key,
-            name="text.txt",
+            name=f"{key}.txt",
             load=_make_loader(text if text.strip() else title),
             path=key,
             title=title or EMPTY_TITLE,

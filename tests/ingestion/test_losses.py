@@ -15,6 +15,7 @@ from docx import Document
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from openpyxl.comments import Comment
+from openpyxl.worksheet.datavalidation import DataValidation
 from pptx import Presentation
 
 from tests.ingestion.files import epub
@@ -617,6 +618,22 @@ def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
     assert document.metadata["left_out"] == {"form fields": 1}
     document = read(add_parts(make_book(), drawing=(chart[0], CHART.format(""))), "a.xlsx")
     assert document.text == f"{TABLE}\n\nPassengers" and document.metadata["left_out"] == {"charts": 1}
+
+
+def test_lists_of_allowed_values_and_pivot_tables_of_other_files_are_counted() -> None:
+    book = make_book()
+    for cell, formula in (("A2", '"V-7,V-8,V-9"'), ("B2", "$B$2:$B$3")):
+        allowed = DataValidation("list", formula1=formula)
+        allowed.add(cell)
+        book.worksheets[0].add_data_validation(allowed)
+    cache = '<x><cacheSource type="worksheet"><worksheetSource ref="A1:B3" {}/></cacheSource></x>'
+    book.save(stream := io.BytesIO())
+    with zipfile.ZipFile(stream, "a") as package:
+        for number, source in enumerate(('sheet="Sheet"', 'xmlns:r="urn:r" r:id="rId1"')):
+            package.writestr(f"xl/pivotCache/pivotCacheDefinition{number}.xml", cache.format(source))
+    document = read(stream.getvalue(), "a.xlsx")
+    left_out = {"lists of allowed values": 1, "pivot tables with data from another file": 1}
+    assert (document.text, document.metadata["left_out"]) == (TABLE, left_out)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.app.library.page import start_upload
+from workbench.app.shell.work import start_upload
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.incoming import list_files, list_zip_members, unpack_uploads
 

@@ -230,7 +230,7 @@ def test_charts_are_tables_and_smartart_is_text_in_its_order() -> None:
 def test_alternative_texts_are_read_and_what_is_left_out_is_counted() -> None:
     picture = "<pic:pic><pic:blipFill><a:blip r:embed='none'/></pic:blipFill></pic:pic>"
     comments = f"<w:comments {NAMESPACES}><w:comment w:id='1'>{paragraph('Really?')}</w:comment></w:comments>"
-    lost = drawing('<c:chart r:id="gone"/>')
+    lost = drawing('<c:chart r:id="gone"/>') + '<w:r><w:object><w:control w:name="Box"/></w:object></w:r><w:subDoc/>'
     described = drawing(picture, 'descr="The pier from the east"')
     body = f"<w:p><w:r><w:t>Map.</w:t></w:r>{described}</w:p>"
     body += (
@@ -239,6 +239,7 @@ def test_alternative_texts_are_read_and_what_is_left_out_is_counted() -> None:
     document = read(body, {"comments.xml": ("comments", comments)})
     assert document.text == "Map.\n\n[Image: The pier from the east]\n\nLogo."
     left_out = {"embedded files": 1, "images without alternative text": 1, "charts": 1, "comments": 1}
+    left_out |= {"linked subdocuments": 1, "ActiveX controls": 1}
     assert document.metadata["left_out"] == left_out
     (note,) = page_notes("plan.docx", document.metadata)
     assert all(f"{what} (1)" in note for what in left_out)

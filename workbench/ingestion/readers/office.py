@@ -575,10 +575,18 @@ def _load_part(package: Package, path: str) -> WordPart | None:
     return None if root is None else WordPart(path, root, package.links(path))
 
 
+UNREAD_ELEMENTS = {
+    "embedded files": (OFFICE_VML + "OLEObject", WORD + "altChunk"),
+    "linked subdocuments": (WORD + "subDoc",),
+    "ActiveX controls": (WORD + "control",),
+}
+
+
 def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _write_bound_values(package, part.root)
     _simplify(part.root)
-    leave_out("embedded files", len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk"))))
+    for what, tags in UNREAD_ELEMENTS.items():
+        leave_out(what, len(list(part.root.iter(*tags))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
         if part.root in equation.iterancestors():
             replace_element(equation, [make_run(format_equation(equation))])

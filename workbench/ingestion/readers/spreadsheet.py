@@ -221,6 +221,10 @@ def read_xlsx(data: bytes, name: str) -> Draft:
     properties = read_core_properties(book)
     sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
     leave_out("embedded files", sum(part.startswith("xl/embeddings/") for part in book.parts))
+    caches = [book.parse(part) for part in book.parts if part.startswith("xl/pivotcache/pivotcachedefinition")]
+    sources = [root.find("{*}cacheSource/{*}worksheetSource") for root in caches if root is not None]
+    elsewhere = [one for one in sources if one is None or any(name.endswith("}id") for name in one.attrib)]
+    leave_out("pivot tables with data from another file", len(elsewhere))
     return Draft("\n\n".join(sections), properties.get("title", ""), drop_title(properties))
 
 
@@ -317,8 +321,11 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     sheet, formulas = SheetRows(), _Formulas()
     merged: list[tuple[CellPlace, CellPlace]] = []  # first and last cell
     number = 0
-    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell"):
+    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation"):
         local = str(element.tag).rpartition("}")[2]
+        if local == "dataValidation":  # a formula with quotes is the list itself, others refer to cells
+            leave_out("lists of allowed values", (element.findtext("{*}formula1") or "").startswith('"'))
+            continue
         if local == "col":
             if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
                 first = int(element.get("min") or 0)

@@ -65,6 +65,15 @@ def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, comp
     assert find_same_places(next_one, judging.grades()) == find_same_places(compared, judging.grades()) == {}
 
 
+def test_a_judgment_on_a_copy_counts_for_the_passage_it_is_folded_under(wb, folder):
+    wb.ingest(folder({"notice.md": "The tide rises.", "notice copy.md": "The tide rises."}), source="Notices")
+    [best] = wb.search("What rises?", strategy="keyword")
+    [copy] = best.copies
+    comparison = wb.compare("What rises?", strategies=["keyword", "vector"])
+    judged = f"{copy.document_id}:{copy.start}-{copy.end}"
+    assert find_same_places(comparison, [judged])[place_key(best)] == [judged]
+
+
 def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
     judging.keep(compared, [(1, "doc_elsewhere:0-5", 2)])
     assert TestSetStore(wb).info("Mine").version == 1

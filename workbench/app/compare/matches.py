@@ -38,14 +38,22 @@ def join_hits(comparison: Comparison) -> Joins:
 
 
 def find_same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
-    """Return, for each shown place, the other shown or judged places of the same text.
+    """Return, for each shown place, the other shown or judged places of the same text or of a copy folded under it.
 
     A judgment on a passage of one index thus applies to the same text in another index, as in the span metrics.
     """
-    shown = {place_key(hit): _passage_place(hit) for result in comparison.strategies.values() for hit in result}
-    places = {key: _parse_place_key(key) for key in judged} | shown
+    hits = {place_key(hit): hit for result in comparison.strategies.values() for hit in result}
+    shown = {
+        key: [_passage_place(hit), *((copy.document_id, copy.start, copy.end) for copy in hit.copies)]
+        for key, hit in hits.items()
+    }
+    places = {key: [_parse_place_key(key)] for key in judged} | shown
     same = {
-        key: [other for other, place in places.items() if other != key and _is_same_text(mine, place)]
+        key: [
+            other
+            for other, theirs in places.items()
+            if other != key and any(_is_same_text(one, place) for one in mine for place in theirs)
+        ]
         for key, mine in shown.items()
     }
     return {key: others for key, others in same.items() if others}

@@ -527,7 +527,9 @@ def compare_in_slices(
         values: {run: {question id: value}}, the best first.
     """
     best, *others = values
-    chosen = list(groups.items())[:MAX_SLICES]
+    shared = set[str].intersection(*(set(of) for of in values.values()))  # answers have no value without a reference
+    measured = {name: kept for name, ids in groups.items() if (kept := [key for key in ids if key in shared])}
+    chosen = list(measured.items())[:MAX_SLICES]
     own = {name: {run: {key: of[key] for key in ids} for run, of in values.items()} for name, ids in chosen}
     pairs = [(other, own[name][other], best, own[name][best]) for name in own for other in others]
     found = iter(compare_pairs(metric, pairs, together=True))
@@ -540,7 +542,7 @@ def compare_in_slices(
         )
         for name, ids in chosen
     ]
-    return Slices(by, metric, tuple(slices), len(groups) - len(chosen))
+    return Slices(by, metric, tuple(slices), len(measured) - len(chosen))
 
 
 # Pools: what the strategies found and no one has judged, as a blind queue for people to judge

@@ -52,8 +52,8 @@ class AnswerScores(Value):
 
     @property
     def lead(self) -> str:
-        """The measure by which answers are compared: ``HOLDING`` if there are reference answers."""
-        return HOLDING if HOLDING in self.values else CITATION_RECALL
+        """The measure by which answers are compared: ``HOLDING`` if any answer contains its reference answer."""
+        return HOLDING if any(self.values.get(HOLDING, {}).values()) else CITATION_RECALL
 
 
 def measure_answers(
@@ -115,19 +115,23 @@ def read_answers(results: Sequence[CellResult]) -> dict[str, AnswerScores]:
 
 
 def add_answer_values(results: Sequence[CellResult]) -> list[CellResult]:
-    """Return the results with the measures of their answers as metrics, if every finished run has answers.
+    """Return the results with the measures of their answers as metrics, if every finished run of a strategy has them.
 
-    Citation precision is left out: an answer without a citation has none, so runs could not be paired by question.
+    Citation precision is that of the questions whose answers cite something in every run, so that runs can be paired.
     """
     answers = read_answers(results)
-    if not all(one.cell.label in answers for one in results if one.run is not None):
+    asked = {one.cell.label for one in results if one.run is not None and not one.cell.file_hash}
+    if not asked or not asked <= answers.keys():
         return list(results)
-    return [_with_answers(one, answers[one.cell.label]) if one.run is not None else one for one in results]
+    cited = set[str].intersection(*(set(one.values.get(CITATION_PRECISION, ())) for one in answers.values()))
+    return [_with_answers(one, answers[one.cell.label], cited) if one.cell.label in asked else one for one in results]
 
 
-def _with_answers(result: CellResult, answers: AnswerScores) -> CellResult:
+def _with_answers(result: CellResult, answers: AnswerScores, cited: set[str]) -> CellResult:
     assert result.run is not None
     added = {name: answers.values[name] for name in (HOLDING, CITATION_RECALL) if name in answers.values}
+    if cited:
+        added[CITATION_PRECISION] = {key: answers.values[CITATION_PRECISION][key] for key in sorted(cited)}
     run = replace(result.run, values={**result.run.values, **added}, spread={**result.run.spread, **answers.spread})
     return replace(result, run=run)
 
@@ -160,7 +164,7 @@ def measure_lifts(
     """
     if not ordered:
         return []
-    measure = answers[ordered[0]].lead
+    measure = HOLDING if any(one.lead == HOLDING for one in answers.values()) else CITATION_RECALL
     answered = {name: one.values[measure] for name, one in answers.items()}
     return [measure_lift(ordered[0], name, (metric, found), (measure, answered)) for name in ordered[1:]]
 

@@ -84,6 +84,7 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
     Raises:
         InvalidInput: The metric was not measured.
     """
+    results = select_measured(results, metric)
     measured = [result for result in results if result.run is not None]
     _check_measured(measured, metric)
     ordered = sorted(measured, key=lambda result: -_measure_mean(result, metric))
@@ -103,6 +104,16 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
         for place, (line, difference) in enumerate(zip(lines, against, strict=True))
     ]
     return placed + [_make_line(result, metric) for result in results if result.run is None]
+
+
+def select_measured(results: Sequence[CellResult], metric: str) -> list[CellResult]:
+    """Return the results, without the run files that lack a metric because it measures answers."""
+    done = {name for result in results if result.run is not None for name in result.run.values}
+    return [
+        result
+        for result in results
+        if metric not in done or not result.cell.file_hash or result.run is None or metric in result.run.values
+    ]
 
 
 def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str, Difference]:
@@ -164,9 +175,15 @@ def find_changes(first: CellResult, second: CellResult, metric: str) -> list[Cha
 def check_comparable(first: Experiment, second: Experiment) -> None:
     """Raise InvalidInput if the corpora or questions of two experiments differ."""
     if first.corpus_hash != second.corpus_hash:
-        raise InvalidInput(f"{first.title!r} and {second.title!r} ran on different corpora; compare runs on one.")
+        raise InvalidInput(
+            f"{first.title!r} and {second.title!r} ran on different corpora, so differences may come from these; to "
+            "compare fairly, repeat the older one as a new experiment."
+        )
     if first.test_set_hash != second.test_set_hash:
-        raise InvalidInput(f"{first.title!r} and {second.title!r} used different questions or judgments; rerun one.")
+        raise InvalidInput(
+            f"{first.title!r} and {second.title!r} used different questions or judgments; to compare them, repeat the "
+            "older one as a new experiment."
+        )
 
 
 def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
@@ -268,8 +285,9 @@ class Pair(Value):
 
 
 def find_shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[str]:
-    """Return the metrics of all finished runs of both experiments, in the first one's order."""
-    runs = [result.run for result in (*first, *second) if result.run is not None]
+    """Return the metrics of all finished runs of both experiments, in the first one's order; files have no answers."""
+    runs = [result.run for result in (*first, *second) if result.run is not None and not result.cell.file_hash]
+    runs = runs or [result.run for result in (*first, *second) if result.run is not None]
     return [metric for metric in (runs[0].values if runs else ()) if all(metric in run.values for run in runs)]
 
 
@@ -286,7 +304,7 @@ def pair_runs(
     """
     if metric not in find_shared_metrics(first, second):
         raise InvalidInput(f"{metric} was not measured in both experiments; choose a shared metric.")
-    before, after = _index_by_label(first), _index_by_label(second)
+    before, after = (_index_by_label(select_measured(results, metric)) for results in (first, second))
     values = {
         label: (_values(after[label], metric), _values(before[label], metric)) for label in before if label in after
     }

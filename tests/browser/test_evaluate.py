@@ -31,7 +31,7 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     expect(page.get_by_text(few)).to_be_visible()
     page.get_by_label("Title").fill("Planned here")
     page.get_by_label("Title").press("Tab")
-    page.get_by_text("Answer the questions by extracts").click()
+    page.get_by_text("Answer the questions with quoted sentences").click()
     keep("evaluate_plan")
     page.get_by_role("button", name="Run experiment").click()
     table = page.get_by_role("table", name="Leaderboard")
@@ -313,6 +313,7 @@ def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(
     for chosen in (measured, narrow.id):
         listed.locator(f'tr[data-id="{chosen}"] input[type=checkbox]').check()
     page.get_by_role("button", name="Compare selected").click()
+    expect(page).to_have_title("Words or vectors → Fuzzy joins · Evaluate · RAG Workbench")
     beside = page.get_by_role("table", name="Runs of both experiments")
     expect(beside.locator("tbody tr")).to_have_count(4)
     expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("Tie: equal on all 4 questions")

@@ -10,9 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from evals.evaluation import index_corpus
-from evals.experiments.answers import measure_answers, measure_citations
-from evals.experiments.runs import average_rounds, average_values, measure_spread, run_strategies
+from evals.evaluation import compare_in_slices, index_corpus
+from evals.experiments.answers import (
+    AnswerScores,
+    add_answer_values,
+    measure_answers,
+    measure_citations,
+    measure_lifts,
+)
+from evals.experiments.leaderboard import find_shared_metrics, make_leaderboard, pair_runs
+from evals.experiments.runs import (
+    Cell,
+    CellResult,
+    StrategyRun,
+    average_rounds,
+    average_values,
+    measure_spread,
+    run_strategies,
+)
 from evals.measures.significance import measure_lift
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv, to_csv
@@ -258,8 +273,44 @@ def test_a_run_file_has_no_answers_and_the_others_keep_theirs(wb: Workbench, bei
     experiments.add_run_file(made.id, "theirs", "q1 Q0 cats 1 1.0 x")
     scores, lifts = experiments.answers(made.id)
     assert set(scores) == {"keyword"} and lifts == []
-    with pytest.raises(InvalidInput, match="citation-recall was not measured"):
-        experiments.leaderboard(made.id, "citation-recall")
+    results = experiments.results(made.id)
+    assert find_shared_metrics(results, results) == ["mrr@10", "citation-recall", "citation-precision"]
+    for metric, labels in (("mrr@10", {"keyword", "theirs (run file)"}), ("citation-recall", {"keyword"})):
+        assert {line.label for line in experiments.leaderboard(made.id, metric)} == labels
+        assert {pair.label for pair in pair_runs(results, results, metric)} == labels
+
+
+def test_the_leaderboard_by_citation_precision_is_of_the_questions_that_all_runs_cite_for() -> None:
+    def result(label: str, precision: dict[str, float]) -> CellResult:
+        run = StrategyRun(label, {}, {}, {"mrr@10": {"a": 1.0, "b": 0.5}})
+        values = {"citation-precision": precision, "citation-recall": {"a": 1.0, "b": 0.0}}
+        scores = AnswerScores(2, None, 0.5, 0.5, 9.0, 9, 0.0, values)
+        return CellResult(Cell(label), label, "done", run, "main", extra={"answers": scores.to_dict()})
+
+    kept = add_answer_values([result("old", {"a": 0.5, "b": 1.0}), result("new", {"a": 0.25})])
+    lines = make_leaderboard(kept, "citation-precision")
+    assert [(line.label, line.metrics["citation-precision"]) for line in lines] == [("old", 0.5), ("new", 0.25)]
+
+
+def test_the_lift_is_by_citations_if_no_answer_contains_its_reference() -> None:
+    found = {name: {"a": 1.0, "b": 0.0} for name in ("new", "old")}
+
+    def scores(held: float) -> AnswerScores:
+        values = {"holding": {"a": held, "b": 0.0}, "citation-recall": {"a": 1.0, "b": 0.0}}
+        return AnswerScores(2, held / 2, None, 0.5, 9.0, 9, 0.0, values)
+
+    for held, measure in ((0.0, "citation-recall"), (1.0, "holding")):
+        [lift] = measure_lifts(["new", "old"], "mrr@10", found, {"new": scores(0.0), "old": scores(held)})
+        assert lift.answers.metric == measure
+
+
+def test_parts_leave_out_questions_without_a_value() -> None:
+    values = {"best": {"a": 1.0, "b": 0.5}, "other": {"a": 0.5, "b": 0.5}}  # c has no reference answer
+    found = compare_in_slices("area", "holding", {"north": ["a", "c"], "south": ["c"], "west": ["b", "c"]}, values)
+    assert [(one.name, one.questions, one.means["other"]) for one in found.slices] == [
+        ("north", 1, 0.5),
+        ("west", 1, 0.5),
+    ]
 
 
 def test_a_strategy_that_fails_leaves_the_answers_of_the_others(wb: Workbench, beir: WriteTestSet) -> None:

@@ -83,13 +83,13 @@ def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
                     "color": INK_COLOURS[theme],
                     **TEXT_STYLE,
                 },
-                "labelLayout": {"hideOverlap": True},
+                "labelLayout": {"moveOverlap": "shiftY"},
             }
         )
     return {
         "animation": False,
         "grid": {"left": 56, "right": 70, "top": 24, "bottom": 44},
-        "tooltip": {"confine": True, "formatter": "{a}: {c}"},
+        "tooltip": {"confine": True, "formatter": "{a}: {c} (ms, quality)"},
         "xAxis": {
             "type": "log",
             "name": "median latency, ms (log)",
@@ -133,14 +133,14 @@ def make_heat_map(
         "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
     }
     frame: JsonObject = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
-
+    names = [shorten(text, MAX_QUESTION_CHARS) for text in questions]
     return {
         "animation": False,
         "grid": {"left": 8, "right": 8, "top": 8, "bottom": 46, "containLabel": True},
-        "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
+        "tooltip": {"confine": True, "formatter": "{b}", "extraCssText": "max-width:420px;white-space:normal"},
         "xAxis": {
             "type": "category",
-            "data": [shorten(text, MAX_QUESTION_CHARS) for text in questions],
+            "data": [*names],
             "axisLabel": {"show": False},
             "axisTick": {"show": False},
             "splitArea": {"show": False},
@@ -161,14 +161,18 @@ def make_heat_map(
             "bottom": 0,
             "itemHeight": 120,
             "itemWidth": 12,
-            "text": ["1", "0"],
+            "text": ["1 (best)", "0 (worst)"],
             "inRange": {"color": SEQUENTIAL_COLOURS[theme]},
             "textStyle": {"color": INK_COLOURS[theme], **TEXT_STYLE},
         },
         "series": [
             {
                 "type": "heatmap",
-                "data": [_make_cell(place, frame if place[0] == chosen else grid, theme) for place in values],
+                "data": [
+                    _make_cell(place, frame if place[0] == chosen else grid, theme)
+                    | {"name": f"{runs[place[1]]}: {names[place[0]]} · {place[2]:.2f}"}
+                    for place in values
+                ],
                 "label": {"show": len(questions) <= MAX_COLUMNS_LABELLED, **TEXT_STYLE},
                 "labelLayout": {"hideOverlap": True},
                 "selectedMode": "single",

@@ -39,7 +39,7 @@ from workbench.app.evaluate.outcome import (
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.state.shared import choose_in_url, note_change
+from workbench.app.state.shared import choose_in_url, name_tab, note_change
 from workbench.app.widgets.looks import (
     escape_markdown,
     format_measured,
@@ -309,6 +309,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     """Show one experiment, refreshed while it runs in any process."""
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
+    name_tab(part=experiment.title)
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(experiment.title), anchor=False, width="stretch")
@@ -335,7 +336,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
 def _describe_plan(experiment: Experiment) -> str:
     limit = f"{experiment.limit_queries} of the questions · " if experiment.limit_queries else ""
     return (
-        f"{limit}{count_text(experiment.runs, 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
+        f"{limit}{count_text(experiment.runs, 'run')} · version {experiment.corpus_hash[:8]} of the documents · "
         f"{experiment.status}. {experiment.message}"
     )
 

@@ -21,7 +21,8 @@ from evals.evaluation import (
     group_questions,
     read_answers,
 )
-from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard
+from evals.experiments.answers import CITATION_PRECISION
+from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard, select_measured
 from evals.experiments.runs import CellResult, Experiment
 from evals.gateway import map_document_ids, read_judged_texts
 from evals.measures.metrics import RagasSummary, metric_title
@@ -31,6 +32,7 @@ from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
+from workbench.formatting import count_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -60,7 +62,7 @@ class ExperimentOutcome:
     metric: str
     cells: Sequence[CellResult]
     lines: Sequence[LeaderboardLine]
-    wording: Sequence[str] = ()  # a sentence if many questions repeat the words of their passages
+    wording: Sequence[str] = ()  # sentences on runs and questions left out, and on questions that repeat their passages
 
     @property
     def done_cells(self) -> list[CellResult]:
@@ -71,7 +73,7 @@ class ExperimentOutcome:
     @property
     def metrics(self) -> list[str]:
         """The names of the measured metrics, including span metrics if spans were judged."""
-        return list(self.done_cells[0].run.values) if self.done_cells and self.done_cells[0].run else []
+        return list(dict.fromkeys(name for cell in self.done_cells if cell.run for name in cell.run.values))
 
     def cell(self, run_id: str) -> CellResult | None:
         """Return the finished cell of a run."""
@@ -93,12 +95,26 @@ def load_outcome(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOu
 )
 def _load_cached(_wb: Workbench, experiment: Experiment, state: Mapping[str, str], metric: str) -> ExperimentOutcome:
     cells = Experiments(_wb).results(experiment.id)
-    measured = [cell.run for cell in cells if cell.run is not None]
-    if metric not in (measured[0].values if measured else ()):
+    if not any(metric in cell.run.values for cell in cells if cell.run is not None):
         metric = experiment.metrics[0]
+    started, cells = cells, select_measured(cells, metric)
     test_set = Experiments(_wb).test_set(experiment)
-    wording = describe_wording(test_set, read_judged_texts(_wb, test_set))
+    wording = [
+        *_describe_left_out(metric, started, cells),
+        *describe_wording(test_set, read_judged_texts(_wb, test_set)),
+    ]
     return ExperimentOutcome(experiment, metric, cells, make_leaderboard(cells, metric), wording)
+
+
+def _describe_left_out(metric: str, started: Sequence[CellResult], kept: Sequence[CellResult]) -> list[str]:
+    """Return sentences on the runs and questions that a measure of answers leaves out."""
+    ids = {cell.run_id for cell in kept}
+    files = [cell.cell.strategy for cell in started if cell.run_id not in ids]
+    sentences = [f"Left out, because a run file has no answers: {', '.join(files)}."] if files else []
+    if metric == CITATION_PRECISION:
+        cited = len(next(cell.run.values[metric] for cell in kept if cell.run))
+        sentences.append(f"Only {count_text(cited, 'question')}: those whose answers cite something in every run.")
+    return sentences
 
 
 def format_run_title(cell: CellResult) -> str:
@@ -296,7 +312,7 @@ def format_settings(label: str, strategy: str) -> str:
     """Return a label's index and parameters: "index fine, depth 5" for the label "hybrid on fine depth=5"."""
     rest = label.removeprefix(strategy).strip()
     before = SETTING_PATTERN.split(rest, maxsplit=1)[0].strip()
-    index = [f"index {before.removeprefix('on ')}"] if before else []
+    index = [before.strip("()") if before.startswith("(") else f"index {before.removeprefix('on ')}"] if before else []
     return ", ".join(
         [*index, *(f"{name.replace('_', ' ')} {_format_value(value)}" for name, value in SETTING_PATTERN.findall(rest))]
     )

@@ -44,7 +44,7 @@ from workbench.app.evaluate.test_sets import (
 from workbench.app.evaluate.tune import show_tuning
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, choose_in_url, current_theme
+from workbench.app.state.shared import OPENING, choose_in_url, current_theme, name_tab
 from workbench.app.widgets.looks import (
     escape_markdown,
     make_label_function,
@@ -72,7 +72,11 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     """Compare the two experiments named in the URL."""
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
     first, second = load_outcome(wb, first_id, ""), load_outcome(wb, second_id, "")
-    st.header(escape_markdown(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
+    names = [one.experiment.title for one in (first, second)]
+    if names[0] == names[1]:
+        names = [f"{one.experiment.title}, {_format_start(one.experiment)}" for one in (first, second)]
+    name_tab(part=" → ".join(names))
+    st.header(escape_markdown(" → ".join(names)), anchor=False)
     for letter, outcome in (("A", first), ("B", second)):
         st.markdown(f"**{letter}** {_describe_experiment(outcome.experiment)}")
     metrics = find_shared_metrics(first.cells, second.cells)
@@ -86,7 +90,7 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     )
     show_table(
         "second",
-        _make_columns(first.experiment, second.experiment),
+        _make_columns(*names),
         [_make_compared_row(pair, _find_range(pairs)) for pair in pairs],
         label="Runs of both experiments",
         noun="runs",
@@ -94,9 +98,9 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
         stacks=True,
     )
     with st.container(horizontal=True):
-        for letter, experiment in (("A", first.experiment), ("B", second.experiment)):
+        for letter, name, experiment in zip("AB", names, (first.experiment, second.experiment), strict=True):
             change = {"experiment": experiment.id, "second": None}
-            label = escape_markdown(f"Open {letter}: {experiment.title}")
+            label = escape_markdown(f"Open {letter}: {name}")
             st.button(label, key=f"open_{experiment.id}", type="tertiary", on_click=address.put, kwargs=change)
 
 
@@ -108,15 +112,19 @@ def _check_same_questions(first: Experiment, second: Experiment) -> bool:
 
 
 def _describe_experiment(experiment: Experiment) -> str:
-    began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    return f"{escape_markdown(experiment.title)}, {escape_markdown(began)} {format_experiment_scope(experiment)}"
+    name = escape_markdown(f"{experiment.title}, {_format_start(experiment)}")
+    return f"{name} {format_experiment_scope(experiment)}"
 
 
-def _make_columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
+def _format_start(experiment: Experiment) -> str:
+    return experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M:%S") if experiment.created_at else "–"
+
+
+def _make_columns(first: str, second: str) -> tuple[Column, ...]:
     return (
         Column("run", "Run", "strategy"),
-        Column("first", f"A {first.title}", "score"),
-        Column("second", f"B {second.title}", "score"),
+        Column("first", f"A {first}", "score"),
+        Column("second", f"B {second}", "score"),
         Column("difference", "B - A", "shown", "right"),
         Column("verdict", "Verdict", "state"),
     )
@@ -358,9 +366,9 @@ def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
         ragas = st.selectbox("Ragas metrics", judges, format_func=titles.__getitem__, key="build_ragas")
     answers, repeats = False, 1
     with st.container(horizontal=True, vertical_alignment="center"):
-        writer = "the LLM" if wb.settings.has_llm else "extracts"
+        writer = "with the LLM" if wb.settings.has_llm else "with quoted sentences (no LLM is set up)"
         answers = st.checkbox(
-            f"Answer the questions by {writer}", key="build_answers",
+            f"Answer the questions {writer}", key="build_answers",
             help="Measures whether answers contain the reference answer and cite relevant passages.",
         )  # fmt: skip
         if wb.settings.has_llm and (answers or any(STRATEGIES[cell.strategy].needs_llm for cell in cells)):

@@ -27,7 +27,7 @@ from evals.test_sets.folders import SAMPLE_NAME
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.state import address
-from workbench.app.state.shared import note_change
+from workbench.app.state.shared import name_tab, note_change
 from workbench.app.widgets.looks import (
     escape_markdown,
     format_measured,
@@ -601,6 +601,7 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
     store = TestSetStore(wb)
     info = store.info(test_set_id)
     test_set = store.load(info.id)
+    name_tab(part=info.title)
     st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(info.title), anchor=False, width="stretch")

@@ -265,6 +265,42 @@ def test_a_pool_is_judged_by_keys_without_names_of_strategies(
     store.delete(made.id)
 
 
+def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    store = TestSetStore(filled)
+    made = store.create("Two raters")
+    store.add_questions(made.id, ["tide gauge"])
+    page = goto(f"/evaluate?open={made.id}")
+    page.get_by_role("tab", name="Judge a pool").click()
+    queues: list[list[str]] = []
+    for rater, keys in (("Ada", "13"), ("Bo", "23")):  # they agree on the second document only
+        page.get_by_role("textbox", name="Rater").fill(rater)
+        page.get_by_role("textbox", name="Rater").press("Tab")
+        page.get_by_role("button", name="Collect documents").click()
+        item = page.locator(".st-key-pool_item")
+        queue: list[str] = []
+        for number, key in enumerate(keys):
+            expect(page.get_by_text(re.compile(f"^{number} of "))).to_be_visible(timeout=FIRST)
+            queue.append(item.locator("strong").inner_text())
+            page.keyboard.press(key)
+        expect(page.get_by_text(re.compile("^2 of "))).to_be_visible()
+        queues.append(queue)
+        page.get_by_role("button", name="New pool").click()
+    assert queues[0] == queues[1]
+    page.get_by_role("tab", name="Raters", exact=True).click()
+    pair = page.get_by_role("table", name="Agreement of each two raters").locator("tbody tr").first
+    expect(pair).to_contain_text(re.compile(r"Ada, Bo.*3 grades.*2.*50%", re.DOTALL))
+    keep("evaluate_raters")
+    page.get_by_role("table", name="Disagreements").get_by_role("button", name="tide gauge").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Ada: relevant, Bo: partly")
+    keep("evaluate_settle")
+    page.get_by_role("dialog").get_by_role("button", name="Partly").click()
+    expect(page.get_by_text("Disagreements to settle: 0.")).to_be_visible()
+    assert [one.grade for one in store.load(made.id).judgments if one.grade] == [1]
+    store.delete(made.id)
+
+
 def test_questions_are_typed_in_and_taken_along(
     goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
 ) -> None:

@@ -13,6 +13,7 @@ from evals.background import enqueue_import
 from evals.evaluation import (
     POOL_DEPTH,
     SECONDS_PER_PAIR,
+    Disagreement,
     ImportReport,
     PoolItem,
     TestSetInfo,
@@ -131,11 +132,12 @@ def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
         "A judged pool can be added too."
     )
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
+    rater = st.text_input("Rater", key="add_csv_rater", placeholder="Who judged it, if several people do")
     if st.button("Add from CSV", key="add_csv_go"):
         if upload is None:
             st.error("Choose a CSV file.")
             return
-        _report_added(lambda: TestSets(wb).import_csv(info.id, _decode_csv(upload.getvalue())))
+        _report_added(lambda: TestSets(wb).import_csv(info.id, _decode_csv(upload.getvalue()), rater.strip()))
 
 
 def _decode_csv(content: bytes) -> str:
@@ -458,10 +460,9 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
     with st.container(border=True, key="pool_item", width=820):
         st.subheader(escape_markdown(item.question, 300), anchor=False)
         with st.container(horizontal=True):
-            for number, (grade, meaning) in enumerate(reversed(SCALES[info.grades].items()), start=1):
-                label = "Not relevant" if grade == "not" else grade.capitalize()
+            for number, (grade, label, meaning) in enumerate(_list_grades(info), start=1):
                 st.button(
-                    label, key=f"pool_{grade}", shortcut=str(number), help=meaning.capitalize(),
+                    label, key=f"pool_{grade}", shortcut=str(number), help=meaning,
                     on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
             st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
@@ -469,6 +470,14 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
         st.text(strip_markdown(text))
         if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
             open_document(document.id, item.start, item.start + len(text))
+
+
+def _list_grades(info: TestSetInfo) -> list[tuple[str, str, str]]:
+    """Return the name, label and meaning of each grade of a test set, the best first."""
+    return [
+        (grade, "Not relevant" if grade == "not" else grade.capitalize(), meaning.capitalize())
+        for grade, meaning in reversed(SCALES[info.grades].items())
+    ]
 
 
 def _skip_pool_item(queue: PoolQueue) -> None:
@@ -484,6 +493,102 @@ def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: s
             queue.waiting.insert(0, queue.judged.pop())
         else:
             queue.judged.append(queue.waiting.pop(0))
+
+
+# Raters: how far they agree, and what is to settle
+
+RATER_COLUMNS = (
+    Column("rater", "Rater"),
+    Column("judgments", "Judgments", "number"),
+    Column("relevant", "Relevant", "shown", "right"),
+    Column("consistent", "Same in a second round", "shown", "right"),
+)
+PAIR_COLUMNS = (
+    Column("pair", "Raters"),
+    Column("scale", "Scale"),
+    Column("places", "Judged by both", "number"),
+    Column("equal", "Equal", "shown", "right"),
+    Column("kappa", "Cohen's kappa", "shown", "right"),
+    Column("weighted", "Weighted by distance", "shown", "right"),
+)
+DISAGREEMENT_COLUMNS = (Column("question", "Question"), Column("document", "Document"), Column("grades", "Grades"))
+
+
+def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show how far the named raters of a test set agree, and their disagreements; an opened one can be settled."""
+    sets = TestSets(wb)
+    found = sets.agreement(info.id)
+    st.caption(escape_markdown(found.describe()))
+    if not found.raters:
+        return
+    raters = [
+        (one.rater, one.rater, one.judgments, f"{one.base_rate:.0%}", _format_figure(one.consistency))
+        for one in found.raters
+    ]
+    pairs = [
+        (f"{one.a}|{one.b}|{one.scale}", f"{one.a}, {one.b}", one.scale, one.places, f"{one.agreement:.0%}",
+         _format_figure(one.kappa), _format_figure(one.weighted_kappa))
+        for one in found.pairs
+    ]  # fmt: skip
+    _show_rows("raters", RATER_COLUMNS, raters, "Raters")
+    _show_rows("rater_pairs", PAIR_COLUMNS, pairs, "Agreement of each two raters")
+    open_ones = {f"{one.question_id}|{one.document}|{one.start}": one for one in sets.disagreements(info.id)}
+    if not open_ones:
+        return
+    st.subheader("To settle", anchor=False)
+    texts, documents = {one.id: one.text for one in test_set.questions}, JudgedDocuments(wb, test_set)
+    rows = [
+        (key, texts.get(one.question_id, one.question_id), documents.name(one.document), _describe_grades(info, one))
+        for key, one in list(open_ones.items())[:MAX_ROWS]
+    ]
+    if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
+        _settle(wb, info, chosen, texts[chosen.question_id], documents)
+
+
+def _show_rows(
+    key: str, columns: Sequence[Column], rows: Sequence[tuple[str | int, ...]], label: str, *, opens: bool = False
+) -> str:
+    """Show rows, each an id and its cells, as a table; return the id of the opened one, or ""."""
+    shown: list[dict[str, object]] = []
+    for name, *values in rows:
+        cells = {
+            column.name: {"text": value, "order": value} if column.kind == "shown" else value
+            for column, value in zip(columns, values, strict=True)
+        }
+        shown.append({"id": str(name), "name": str(values[0]), "cells": cells})
+    noun = "disagreements" if opens else "rows"
+    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens).opened or ""
+
+
+def _format_figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _describe_grades(info: TestSetInfo, one: Disagreement) -> str:
+    names = list(SCALES[info.grades])
+    return ", ".join(f"{rater}: {names[grade]}" for rater, grade in one.grades.items())
+
+
+@st.dialog("Settle a disagreement", width="large")
+def _settle(wb: Workbench, info: TestSetInfo, one: Disagreement, question: str, documents: JudgedDocuments) -> None:
+    document = documents.get(one.document)
+    start = one.start or 0
+    text = (document.text or "")[start : one.end or start + MAX_POOL_CHARS] if document else "It was deleted."
+    st.markdown(f"**{escape_markdown(question)}**")
+    st.markdown(escape_markdown(_describe_grades(info, one)))
+    for rater, reason in one.reasons.items():
+        st.caption(escape_markdown(f"{rater}: {reason}"))
+    with st.container(horizontal=True):
+        for grade, label, meaning in _list_grades(info):
+            if st.button(label, key=f"settle_{grade}", help=meaning):
+                run_change(lambda grade=grade: _store_settled(wb, info, one, grade))
+    st.markdown(f"**{escape_markdown(documents.name(one.document), 200)}**")
+    st.text(strip_markdown(text))
+
+
+def _store_settled(wb: Workbench, info: TestSetInfo, one: Disagreement, grade: str) -> str:
+    TestSets(wb).settle_one(info.id, one.question_id, one.document, grade)
+    return "Settled."
 
 
 # A choice of strategies, and of test sets
@@ -631,6 +736,7 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
         "Questions": lambda: edit_questions(store, info, test_set),
         "Judgments": lambda: edit_judgments(wb, store, info, test_set),
         "Judge a pool": lambda: show_pool(wb, info, test_set),
+        "Raters": lambda: show_raters(wb, info, test_set),
         "Agents' searches": lambda: show_chains(wb, info, test_set),
         "Add": lambda: show_add_view(wb, store, info),
         "Export and versions": lambda: _show_export(wb, store, info),

@@ -38,6 +38,16 @@ def test_the_stages_add_up_to_the_total_in_the_order_they_happen():
     assert sum(stage["ms"] for stage in stages) == pytest.approx(4.5)
 
 
+def test_a_column_that_ranks_by_keywords_alone_is_not_charged_for_the_embedding():
+    results = {
+        "keyword": result("keyword", "a", embed=20.0, keyword=3.0, total=24.0),
+        "hybrid": result("hybrid", "a", embed=20.0, keyword=3.0, vector=2.0, total=25.0),
+    }
+    keyword, hybrid = build_board_data(compared(**results))["columns"]
+    assert (keyword["total"], hybrid["total"]) == (4.0, 25.0)
+    assert keyword["stages"] == [{"name": "keyword", "ms": 3.0}, {"name": "other", "ms": 1.0}]
+
+
 def test_scores_have_three_decimals_and_words_are_marked():
     hit = build_board_data(compared(vector=result("vector", "a", "b", "c")))["columns"][0]["hits"][2]
     assert hit["score"] == "0.333"

@@ -200,3 +200,14 @@ def test_the_excerpt_starts_at_the_sentence_with_the_most_different_words_of_the
     answer = "The tide gauge records the level of the sea. "
     card = shown(render_card("How does the gauge record the sea level?", filler + one_word + filler + answer + filler))
     assert card.startswith("… The tide gauge records")
+
+
+def test_a_row_with_a_word_that_the_sentence_with_most_words_lacks_is_shown_before_it():
+    rows = "".join(f"| E{number} | Fault {number} | Do {number} |\n" for number in range(1, 13))
+    lead = "The display of the pump shows the code of an alarm until a key is pressed."
+    made = render_card(
+        "Which alarm does the pump's display show with E9?",
+        f"{lead}\n\n| Code | Meaning | Remedy |\n|---|---|---|\n{rows}",
+    )
+    assert form(made) == [("record", "E9 · Meaning: Fault 9 · Remedy: Do 9"), ("", lead)]
+    assert shown(render_card("the pump's display", f"{lead}\n\n| Code | Do |\n|---|---|\n{rows}")).startswith(lead)

@@ -6,14 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.library.page import DroppedFiles, sort_files, sort_folder, start_upload
 from workbench.app.shell.work import (
+    DroppedFiles,
     JobView,
     describe_file,
     describe_job,
     list_job_views,
     select_for_tray,
+    sort_files,
+    sort_folder,
     start_sample,
+    start_upload,
     tab_state,
     tray_title,
 )

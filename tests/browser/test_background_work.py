@@ -90,6 +90,18 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     expect(rows).to_have_count(0)
 
 
+def test_the_first_own_answer_is_two_clicks_away_and_the_keyboard_stays(page, run_app, keep):
+    address, _ = run_app(worker=True)
+    page.goto(address)
+    upload(page, 3, 5)  # one click opens the choice of files, the other adds them
+    question = page.get_by_label("Question")
+    expect(question).to_be_focused(timeout=SLOW)
+    page.keyboard.type("word1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card .title").first).to_be_focused(timeout=SLOW)
+    keep("first-answer-1440-light")
+
+
 def test_an_app_that_is_killed_in_the_middle_of_an_upload_continues_when_it_comes_back(
     page, run_app, keep, make_settings
 ):

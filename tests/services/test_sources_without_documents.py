@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.app.library.page import start_upload
+from workbench.app.shell.work import start_upload
 from workbench.errors import Cancelled, UnreadableDocument
 
 BROKEN = {"a.pdf": b"%PDF-1.7 broken", "b.md": b""}

@@ -98,6 +98,21 @@ def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | N
     return [*names, *(lines[place] for place in shown)]
 
 
+def find_own_record(lines: Sequence[Element], words: FindWords) -> Element | None:
+    """Return, as one line, the row with the most question words that are in no line outside tables; None without one.
+
+    If another line scores higher than every row, such a row still has what that line lacks, for example a code.
+    """
+    outside = {word for line in lines if not is_row(line) for word in words(line)}
+    own = {place: words(line) - outside for place, line in enumerate(lines) if _line_kind(line) == ROW_KIND}
+    best = max(own, key=lambda place: (len(own[place]), len(words(lines[place])), -place), default=None)
+    if best is None or not own[best]:
+        return None
+    first, _ = _find_table(lines, best)
+    names = row_cells(lines[first - 1]) if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
+    return _make_record(names, row_cells(lines[best]), words)
+
+
 def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | None:
     """Return each row as one line, the one with the most question words first; None if the cells fit in columns."""
     names = row_cells(rows[0]) if rows and _line_kind(rows[0]) == HEADER_KIND else []
@@ -277,10 +292,12 @@ def render_card(
     words = _QuestionStems(query, language)
     rows = select_rows(made, words)
     records = make_records(rows, words) if rows is not None else None
-    if records is not None:
-        shown = _shorten_lines(records[:1], marks.matched, words)
+    if rows is None:
+        record = find_own_record(made, words)
+        others = [line for line in made if not is_row(line)] if record else made
+        shown = [*([record] if record else []), *_shorten_lines(others, marks.matched, words)]
     else:
-        shown = _shorten_lines(made, marks.matched, words) if rows is None else rows
+        shown = rows if records is None else _shorten_lines(records[:1], marks.matched, words)
     return to_json(group_rows(shown, words), marks.pieces)
 
 
@@ -584,14 +601,26 @@ def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> Json
 
 def _list_stages(result: SearchResult) -> list[JsonObject]:
     """Return the time of each step in milliseconds; the rest is "other"."""
-    times = {step.value: round(result.timings_ms[step], 2) for step in TimedStep if step in result.timings_ms}
-    rest = result.timings_ms.get(TOTAL, 0.0) - sum(times.values())
+    shared = _uncharged_step(result)
+    times = {
+        step.value: round(result.timings_ms[step], 2)
+        for step in TimedStep
+        if step in result.timings_ms and step is not shared
+    }
+    rest = _total_ms(result) - sum(times.values())
     return [{"name": name, "ms": ms} for name, ms in (*times.items(), (OTHER_STAGE, round(max(0.0, rest), 2)))]
 
 
 def _total_ms(result: SearchResult) -> float:
     """Return the time of a whole search in milliseconds."""
-    return round(result.timings_ms.get(TOTAL, 0.0), 1)
+    shared = _uncharged_step(result)
+    return round(result.timings_ms.get(TOTAL, 0.0) - (result.timings_ms.get(shared, 0.0) if shared else 0.0), 1)
+
+
+def _uncharged_step(result: SearchResult) -> TimedStep | None:
+    """Return the embedding of the question if the column ranks by keywords alone: it only shows similarities then."""
+    steps = {step for step in (TimedStep.KEYWORD, TimedStep.VECTOR, TimedStep.FRAMEWORK) if step in result.timings_ms}
+    return TimedStep.EMBED if steps == {TimedStep.KEYWORD} else None
 
 
 def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: bool) -> JsonObject:
@@ -721,7 +750,9 @@ def show_figures(comparison: Comparison) -> None:
             for pair in same
         ]
         _show_figures("agreement", columns, rows)
-    st.html("<h3>Time per stage</h3><p>In milliseconds. The question is embedded once for all columns.</p>")
+    st.html(
+        "<h3>Time per stage</h3><p>In milliseconds. The question is embedded once for all columns with vectors.</p>"
+    )
     stages = {name: {one["name"]: one["ms"] for one in _list_stages(result)}
               for name, result in comparison.strategies.items()}  # fmt: skip
     columns = (Column("stage", "Stage"), *(_figure_column(name, strategy_title(name)) for name in stages))

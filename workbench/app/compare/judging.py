@@ -428,7 +428,7 @@ def _create_or_find(wb: Workbench, title: str) -> str:
     raise AssertionError
 
 
-MIN_ROWS_FILTERED = 9  # from this number of questions, a list has a filter
+MIN_ROWS_FILTERED = 4  # from this number of questions, a list has a filter
 
 
 @dataclass(frozen=True, slots=True)

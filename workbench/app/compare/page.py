@@ -47,7 +47,7 @@ from workbench.app.compare.judging import (
 from workbench.app.compare.why import ExplainedQuestion, show_why
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error
-from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
+from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button, show_upload_area
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, name_tab, show_value
 from workbench.app.widgets.looks import (
@@ -64,7 +64,6 @@ from workbench.app.widgets.promoting import LiveStrategy, find_live_columns, loa
 from workbench.app.widgets.reader import find_document, show_document
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.export import EXPORT_FORMATS, CompareArguments
-from workbench.ingestion.readers.formats import list_format_titles
 from workbench.retrieval.options import Ask, combine_with_indexes
 from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.sample import questions_dir
@@ -224,26 +223,19 @@ INTRODUCTION = (
     "Search your documents with several strategies at once: by meaning, by keywords and by both. You "
     "judge the results, the workbench scores each strategy, and your agents get the winner."
 )
-WAY_TITLES = {"library": "Your files", "crawl": "A website"}
 
 
 def show_empty_home(wb: Workbench) -> None:
     """Explain the workbench and offer three ways to add the first documents."""
     show_message("Which search strategy works best for your documents?", INTRODUCTION)
-    about = {
-        "Your files": (
-            f"PDF, Markdown, Word, HTML and {len(list_format_titles()) - 4} other formats; folders; zip archives."
-        ),
-        "A website": "Crawls its pages; respects robots.txt and your rate limit.",
-        "Sample documents": "About fifty articles on retrieval, with questions to try. Loads in about a minute.",
-    }
-    columns = st.columns(3, gap="medium")
-    for column, (page, title) in zip(columns, WAY_TITLES.items(), strict=False):
-        with column, st.container(border=True, key=f"way_{page}"):
-            _show_heading(title, about[title])
-            show_add_button(page, is_chief=page == "library")
-    with columns[2], st.container(border=True, key="way_sample"):
-        _show_heading("Sample documents", about["Sample documents"])
+    show_upload_area(wb, wb.sources.list())
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True, key="way_crawl"):
+        _show_heading("A website", "Crawls its pages; respects robots.txt and your rate limit.")
+        show_add_button("crawl")
+    with right, st.container(border=True, key="way_sample"):
+        about = "About fifty articles on retrieval, with questions to try. Loads in about a minute."
+        _show_heading("Sample documents", about)
         show_sample_button(wb)
 
 
@@ -397,7 +389,7 @@ def show_name_chips(comparison: Comparison, scope: Scope) -> None:
     if not names and not scope.ignored_names:
         return
     only = scope.names == "only"
-    with st.container(key="preferred", horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(key="preferred", horizontal=True, gap="small", vertical_alignment="center", width="content"):
         st.markdown(_names_label(only, bool(names)), width="content")
         for name in names:
             documents = "1 document" if name.documents == 1 else f"{name.documents:,} documents"
@@ -536,6 +528,9 @@ def _show_pane_choice(tab: str) -> None:
 def page() -> None:
     """Show the question and its results, or what to do if there is no question or no document."""
     wb = OPENING.workbench
+    if not wb.documents.count():
+        show_empty_home(wb)
+        return
     question, tab = _show_question(), read_inspector_tab()
     if question.strip():
         name_tab(part=shorten(question, MAX_VALUE_CHARS))
@@ -546,9 +541,6 @@ def page() -> None:
         )
         _show_inspector_buttons(tab)
     show_invalid_values()
-    if not wb.documents.count():
-        show_empty_home(wb)
-        return
     _show_pane_choice(tab)
     shown = None
     with st.container(key="panes", horizontal=True, wrap=False, gap="small"):
@@ -642,8 +634,11 @@ def _show_comparison(
         with st.container(gap=None):
             if asking.history:
                 st.caption(escape_markdown(f"After: {' · '.join(asking.history)}", MAX_TURNS_CHARS))
-            show_name_chips(comparison, asking.scope)
-            show_live_line(wb, shown.serving, asking.scope)
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="board_notes"):
+                has_names = bool(comparison.preferring or asking.scope.ignored_names)
+                if shown.serving.promotion is not None or not has_names:  # one line, so that nothing below it moves
+                    show_live_line(wb, shown.serving, asking.scope)
+                show_name_chips(comparison, asking.scope)
         if comparison.strategies:
             show_export_button(comparison, asking, read_limit())
     with st.container(key="board_scroll"):

@@ -108,7 +108,6 @@ def show_scope_bar(wb: Workbench, *, with_index: bool = True) -> None:
             f"**Scope** {_summarise_scope(projects, sources)}",
             type="tertiary",
             key="scope_popover",
-            help="Documents to search",
         ):
             _show_scope_choices(wb, projects, sources, inside)
         if not with_index:
@@ -118,7 +117,7 @@ def show_scope_bar(wb: Workbench, *, with_index: bool = True) -> None:
             if (named := read_index()) and named not in indexes:
                 indexes[named] = wb.indexes.get(named)
         name = _format_value({name: name for name in indexes}, read_index() or default)
-        with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Index to search"):
+        with st.popover(f"**Index** {name}", type="tertiary", key="index_popover"):
             _show_choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")
             chosen = indexes.get(read_index() or default)
             if chosen:
@@ -207,8 +206,9 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
     if address.get("kind") == "global":
         parts.append("unassigned sources")
     if project:
-        only = "only " if address.get("kind") == "project" else ""
-        parts.append(only + _format_value(projects, project) + (f" / {escape_markdown(folder, 48)}" if folder else ""))
+        others = "" if address.get("kind") == "project" else " and unassigned sources"
+        inside = f" / {escape_markdown(folder, 48)}" if folder else ""
+        parts.append(_format_value(projects, project) + inside + others)
     parts += [f"#{escape_markdown(tag, 48)}" for tag in address.get_all("tag")]
     parts += [escape_markdown(language_title(name) or name, 48) for name in address.get_all("language")]
     parts += [escape_markdown(item.replace("=", " ", 1), 48) for item in address.get_all("metadata")]

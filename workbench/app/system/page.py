@@ -230,7 +230,10 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
         entered = st.text_input(
             "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"
         ).strip()
-        st.html('<dl class="wb-facts"><dt>Changes</dt><dd>Models of this provider can be used.</dd></dl>')
+        st.html(
+            '<dl class="wb-facts"><dt>Changes</dt><dd>Models of this provider can be used.</dd>'
+            "<dt>Costs</dt><dd>Nothing until a model above uses it; then what the provider charges.</dd></dl>"
+        )
         with st.container(horizontal=True):
             saves = st.form_submit_button("Save", type="primary", key="save_key")
             tries = st.form_submit_button("Test", key="test_key")

@@ -209,7 +209,7 @@ def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope, rival: 
 
 def show_live_line(wb: Workbench, serving: LiveStrategy, scope: Scope) -> None:
     """Show what is live and since when, with an undo button."""
-    with st.container(key="servingline", horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(key="servingline", horizontal=True, gap="small", vertical_alignment="center", width="content"):
         st.html(f'<p class="wb-serving">{render_live_strategy(serving)}</p>', width="content")
         if serving.promotion is not None and serving.undoable:
             arguments = (wb, scope, serving.promotion.version)

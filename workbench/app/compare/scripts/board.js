@@ -172,7 +172,7 @@ function head(column, slowest) {
   });
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
     make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name })),
-    make("div", { class: "speed" }, make("div", {}, bar), make("span", { class: "time mono", title: column.stages.some((stage) => stage.name === "embed") ? "Includes the embedding of the question, which the columns share" : null }, ms(column.total))),
+    make("div", { class: "speed" }, make("div", {}, bar), make("span", { class: "time mono" }, ms(column.total))),
     make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));
 }
@@ -384,7 +384,7 @@ function draw(root, data) {
       columns.length > 1 ? rankStrip(root, columns, places) : null,
       grid("cards", [...columns.map((column) => columnOf(column, judging)), ...failures.map(failureColumn)])),
     make("p", { class: "hint" }, HINT.map(([key, what]) => make("span", {}, make("kbd", {}, key), ` ${what}`)), make("mark", {}, "exact word"),
-      make("u", { class: "like2" }, "similar word (late interaction)"))));
+      make("u", { class: "like2" }, "similar word (late interaction)"), make("span", {}, "Times include the question's embedding, which all but keyword columns share."))));
 }
 
 function focusOn(root, target) {

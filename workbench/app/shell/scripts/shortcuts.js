@@ -295,7 +295,7 @@ function closeInspector(root) {
   if (!root.querySelector("dialog[open]") && !document.querySelector(COVERS)) document.querySelector(".st-key-inspector_close button")?.click();
 }
 
-// If the element with the focus is removed, the focus returns to what had it before a dialog, else to the results or a heading.
+// If the element with the focus is removed, the focus returns to what had it before a dialog, else to the results, the empty question or the title.
 function keepFocus() {
   let inside = document.body, before = inside;
   document.addEventListener("focusin", (event) => {
@@ -304,9 +304,9 @@ function keepFocus() {
   });
   const back = () => {
     if (document.activeElement !== document.body || inside.isConnected) return;
-    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll("[data-testid=stMain] :is(h1, h2)")].find((one) => one.isConnected);
+    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll(".st-key-question input:placeholder-shown"), ...document.querySelectorAll("[data-testid=stMain] h1")].find((one) => one.isConnected);
     window.workbenchEntered = !next;  // the board takes it when it is drawn
-    if (next?.matches("h1, h2")) next.tabIndex = -1;
+    if (next?.matches("h1")) next.tabIndex = -1;
     next?.focus({ preventScroll: true });
   };
   new MutationObserver(() => { if (!inside.isConnected) setTimeout(back, PAUSE); }).observe(document.body, { childList: true, subtree: true });

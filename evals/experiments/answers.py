@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, cast
+from typing import Any
 
 from evals.experiments.runs import CellResult, average_values, measure_spread
 from evals.gateway import IndexedCorpus
@@ -21,6 +21,61 @@ from workbench.workbench import Workbench
 CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
 PASSAGES_READ = 6  # passages per answer, as in the app
 
+
+# Refusals
+
+MAX_CURVE_POINTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalPoint(Value):
+    """Refusing every question whose best similarity is below ``threshold``; precision is None if none is refused."""
+
+    threshold: float
+    precision: float | None
+    recall: float
+    wrong: float  # share (0..1) of the answerable questions that are refused
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals(Value):
+    """How well answers are refused if, and only if, the documents have none."""
+
+    answerable: int  # questions with a relevant judgment
+    unanswerable: int  # questions marked as without an answer
+    refused: int  # refused questions
+    refused_rightly: int  # of them, those without an answer
+    curve: tuple[RefusalPoint, ...]  # by threshold of the best cosine; () if the strategy has none
+    best: float | None  # the threshold with the highest F1
+
+    @property
+    def precision(self) -> float | None:
+        """The share of the refusals that are right; None without a refusal."""
+        return self.refused_rightly / self.refused if self.refused else None
+
+    @property
+    def recall(self) -> float:
+        """The share of the questions without an answer that are refused."""
+        return self.refused_rightly / self.unanswerable
+
+    def describe(self) -> list[str]:
+        """Return sentences on the refusals and the best threshold."""
+        precision = "undefined" if self.precision is None else f"{self.precision:.3f}"
+        wrong = self.refused - self.refused_rightly
+        sentences = [
+            f"Refused {self.refused_rightly:,} of {self.unanswerable:,} questions without an answer and {wrong:,} of "
+            f"{self.answerable:,} with one: precision {precision}, recall {self.recall:.3f}."
+        ]
+        best = next((point for point in self.curve if point.threshold == self.best), None)
+        if best is not None:
+            sentences.append(
+                f"Refusing below a similarity of {best.threshold:.3f} would reach precision {best.precision or 0:.3f}, "
+                f"recall {best.recall:.3f}."
+            )
+        return sentences
+
+
+# Answers
 
 HOLDING, CITATION_PRECISION, CITATION_RECALL = "holding", "citation-precision", "citation-recall"
 
@@ -41,6 +96,7 @@ class AnswerScores(Value):
     longest: int  # 90th percentile of that number
     refused: float  # share of refusals
     values: Mapping[str, Mapping[str, float]]  # by measure and question id, means over the repetitions
+    refusals: Refusals | None = None  # None if no question is marked as without an answer
     # Standard deviation of each measure over the repetitions of an LLM; {} without repetitions.
     spread: Mapping[str, float] = field(default_factory=dict)
 
@@ -67,7 +123,7 @@ def measure_answers(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> AnswerScores:
-    """Answer every answerable question, by extracts if no LLM is configured.
+    """Answer every question that has relevant documents or is marked as without an answer; by extracts without an LLM.
 
     Args:
         wb: The workbench.
@@ -85,10 +141,13 @@ def measure_answers(
     questions = test_set.answerable
     if not questions:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
-    rounds = [
-        _answer_all(wb, corpus, strategy, questions, "answers", on_progress, should_stop, parameters)
+    without = len(test_set.unanswerable)
+    asked = [*test_set.unanswerable, *questions]
+    every_round = [
+        _answer_all(wb, corpus, strategy, asked, "answers", on_progress, should_stop, parameters)
         for _ in range(repeats if wb.corpus.llm is not None else 1)
     ]
+    rounds = [answers[without:] for answers in every_round]
     measured = [_measure_round(test_set, corpus, questions, answers) for answers in rounds]
     values = average_values(measured)
     means = {name: fmean(own.values()) for name, own in values.items() if own}
@@ -104,6 +163,7 @@ def measure_answers(
         longest=lengths[int(0.9 * (len(lengths) - 1))],
         refused=round(fmean(answer.refused for answer in every), 4),
         values=values,
+        refusals=_count_refused(every_round[0], without) if without else None,
         spread=measure_spread(measured),
     )
 
@@ -111,7 +171,25 @@ def measure_answers(
 def read_answers(results: Sequence[CellResult]) -> dict[str, AnswerScores]:
     """Return the answers of an experiment's runs, by label, in the order of the runs."""
     stored = {one.cell.label: one.extra["answers"] for one in results if "answers" in one.extra}
-    return {label: AnswerScores(**cast("dict[str, Any]", scores)) for label, scores in stored.items()}
+    return {label: _parse_scores({**scores}) for label, scores in stored.items()}
+
+
+def _parse_scores(stored: dict[str, Any]) -> AnswerScores:
+    if stored.get("refusals"):
+        found: dict[str, Any] = {**stored["refusals"]}
+        curve = tuple(RefusalPoint(**point) for point in found.pop("curve"))
+        stored["refusals"] = Refusals(**found, curve=curve)
+    return AnswerScores(**stored)
+
+
+def describe_refusals(answers: Mapping[str, AnswerScores], titles: Mapping[str, str] | None = None) -> list[str]:
+    """Return sentences on the refusals of each run, under its title; [] if no question is without an answer."""
+    return [
+        f"{(titles or {}).get(label, label)}: {sentence}"
+        for label, scores in answers.items()
+        if scores.refusals is not None
+        for sentence in scores.refusals.describe()
+    ]
 
 
 def add_answer_values(results: Sequence[CellResult]) -> list[CellResult]:
@@ -250,59 +328,6 @@ def _fold(text: str) -> str:
     return " ".join(re.sub(r"[^\w]+", " ", text.casefold()).split())
 
 
-# Refusals
-
-MAX_CURVE_POINTS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalPoint(Value):
-    """Refusing every question whose best similarity is below ``threshold``; precision is None if none is refused."""
-
-    threshold: float
-    precision: float | None
-    recall: float
-    wrong: float  # share (0..1) of the answerable questions that are refused
-
-
-@dataclass(frozen=True, slots=True)
-class Refusals(Value):
-    """How well answers are refused if, and only if, the documents have none."""
-
-    answerable: int  # questions with a relevant judgment
-    unanswerable: int  # questions marked as without an answer
-    refused: int  # refused questions
-    refused_rightly: int  # of them, those without an answer
-    curve: tuple[RefusalPoint, ...]  # by threshold of the best cosine; () if the strategy has none
-    best: float | None  # the threshold with the highest F1
-
-    @property
-    def precision(self) -> float | None:
-        """The share of the refusals that are right; None without a refusal."""
-        return self.refused_rightly / self.refused if self.refused else None
-
-    @property
-    def recall(self) -> float:
-        """The share of the questions without an answer that are refused."""
-        return self.refused_rightly / self.unanswerable
-
-    def describe(self) -> list[str]:
-        """Return sentences on the refusals and the best threshold."""
-        precision = "undefined" if self.precision is None else f"{self.precision:.3f}"
-        wrong = self.refused - self.refused_rightly
-        sentences = [
-            f"Refused {self.refused_rightly:,} of {self.unanswerable:,} questions without an answer and {wrong:,} of "
-            f"{self.answerable:,} with one: precision {precision}, recall {self.recall:.3f}."
-        ]
-        best = next((point for point in self.curve if point.threshold == self.best), None)
-        if best is not None:
-            sentences.append(
-                f"Refusing below a similarity of {best.threshold:.3f} would reach precision {best.precision or 0:.3f}, "
-                f"recall {best.recall:.3f}."
-            )
-        return sentences
-
-
 def measure_refusals(
     wb: Workbench,
     test_set: TestSet,
@@ -323,11 +348,16 @@ def measure_refusals(
     check_unanswerable(test_set)
     asked = [*test_set.unanswerable, *test_set.answerable]
     answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop, parameters)
+    return _count_refused(answers, len(test_set.unanswerable))
+
+
+def _count_refused(answers: Sequence[_Reply], unanswerable: int) -> Refusals:
+    """Return the figures of refusals; the first ``unanswerable`` of the answers are to questions without one."""
     similarities: list[float | None] = []
     for answer in answers:
         cosines = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
         similarities.append(max(cosines, default=None if answer.passages else 0.0))
-    return count_refusals([answer.refused for answer in answers], similarities, len(test_set.unanswerable))
+    return count_refusals([answer.refused for answer in answers], similarities, unanswerable)
 
 
 def check_unanswerable(test_set: TestSet) -> None:

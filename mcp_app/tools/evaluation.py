@@ -180,7 +180,14 @@ def run_experiment(
 
 def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, offset: int) -> JsonObject:
     """Return the runs of an experiment, best first, and whether the best is decided."""
-    from evals.evaluation import Experiments, compare_answers, describe_outcome, make_leaderboard, read_answers
+    from evals.evaluation import (
+        Experiments,
+        compare_answers,
+        describe_outcome,
+        describe_refusals,
+        make_leaderboard,
+        read_answers,
+    )
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
@@ -209,6 +216,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
     if answered:
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
+    if refusals := describe_refusals(answered):
+        answer["refusals"] = refusals
     return answer | ({"judged_by_agents_only": by_agents} if by_agents else {})
 
 
@@ -390,7 +399,7 @@ GET_LEADERBOARD = Tool(
     run=get_leaderboard,
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"judged_by_agents_only": "integer", "lift": "array"},
+        {"judged_by_agents_only": "integer", "lift": "array", "refusals": "array"},
         runs="array",
         total="integer",
         outcome="string",

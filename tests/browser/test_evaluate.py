@@ -13,7 +13,7 @@ from looks import assert_fits
 from playwright.sync_api import Page, expect
 
 from evals.experiments.catalogue import Experiments, make_cells
-from evals.test_set import Judgment
+from evals.test_set import Judgment, Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
 from workbench.types import Scope
@@ -44,6 +44,31 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     expect(page.get_by_text("questions, of whose answers").first).to_be_visible()
     page.get_by_role("button", name="Citation recall").click()
     expect(page.get_by_role("columnheader", name="Citation recall").first).to_be_visible()
+
+
+def test_the_threshold_of_refusals_is_measured_and_set(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    store, experiments = TestSetStore(filled), Experiments(filled)
+    made = store.create("With refusals")
+    store.add_questions(
+        made.id,
+        [Question("q0", next(iter(ASKED))), Question("n1", "Who won the cup?", metadata={"answerable": False})],
+    )
+    title = next(iter(ASKED.values()))
+    store.judge(made.id, "q0", next(one.id for one in filled.documents.list() if one.title == title), "relevant")
+    done = experiments.run(experiments.create("Refused", made.id, make_cells(["hybrid"]), answers=True).id)
+    page = goto(f"/evaluate?experiment={done.id}")
+    expect(page.get_by_text(re.compile(r"Hybrid: Refused \d of 1 question"))).to_be_visible(timeout=FIRST)
+    page.get_by_text("Refusals of Hybrid by threshold").click()
+    expect(page.get_by_role("table", name="Refusals by threshold")).to_be_visible()
+    keep("evaluate_refusals")
+    page.get_by_role("button", name=re.compile("Refuse below .* in index main")).click()
+    expect(page.get_by_text("Answers from index main are refused below a similarity of")).to_be_visible()
+    assert filled.indexes.get("main").nearness["chosen"] == 1
+    filled.indexes.set_threshold("main", None)
+    experiments.delete(done.id)
+    store.delete(made.id)
 
 
 def test_picking_two_runs_shows_what_changed_and_both_rankings(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.answers import RefusalPoint, count_refusals
+from evals.experiments.answers import RefusalPoint, count_refusals, describe_refusals
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv, to_csv
 from evals.test_sets.folders import load_test_set
@@ -88,6 +88,21 @@ def test_the_command_measures_refusals_and_an_index_keeps_its_threshold(wb: Work
     assert wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None).refused_rightly == 2
     with pytest.raises(InvalidInput, match=r"Invalid similarity 1\.5"):
         wb.indexes.set_threshold(index, 1.5)
+
+
+def test_an_experiment_with_answers_also_counts_refusals(wb: Workbench, marked: Path) -> None:
+    info = wb.test_sets.from_folder(marked, "Marked")
+    made = wb.experiments.create("Refused", info.id, ["hybrid", "keyword"], metrics=["ndcg@10"], answers=True)
+    wb.experiments.run(made.id)
+    scores, _ = wb.experiments.answers(made.id)
+    found, alone = scores["hybrid"].refusals, wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None)
+    assert found is not None
+    assert (found.refused, found.refused_rightly, found.best) == (2, 2, alone.best) and found.curve[1:] == alone.curve[
+        1:
+    ]
+    assert (scores["hybrid"].questions, scores["hybrid"].refused) == (5, 0.0)  # those with an answer
+    sentence = next(line for line in describe_refusals(scores, {"hybrid": "Hybrid"}) if line.startswith("Hybrid"))
+    assert sentence.startswith("Hybrid: Refused 2 of 2 questions without an answer and 0 of 5")
 
 
 def test_without_marked_questions_there_is_nothing_to_refuse(wb: Workbench, beir: WriteTestSet) -> None:

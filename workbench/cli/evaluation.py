@@ -87,7 +87,7 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
 
 def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     experiments = _open_experiments(wb)
-    from evals.evaluation import explain_difference, make_leaderboard, metric_title, report
+    from evals.evaluation import describe_refusals, explain_difference, make_leaderboard, metric_title, report
 
     experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
@@ -108,6 +108,8 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     out.table(value, columns, rows, "No runs.")
     if answers:
         out.message(report.render_text(report.make_answer_table(answers)))
+    for sentence in describe_refusals(answers):
+        out.message(sentence)
     for lift in lifts:
         out.message(lift.describe())
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."

@@ -477,7 +477,7 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)
-    show_answers(outcome)
+    show_answers(wb, outcome)
     show_parts(wb, outcome)
     show_questions(wb, outcome, picks)
     show_ragas(outcome)

@@ -13,9 +13,11 @@ from evals.evaluation import (
     SLICE_KEYS,
     AnswerScores,
     Experiments,
+    Refusals,
     Slices,
     compare_answers,
     compare_in_slices,
+    describe_refusals,
     describe_slice,
     format_spread,
     group_questions,
@@ -30,7 +32,7 @@ from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, strategy_title
-from workbench.app.widgets.notices import report_errors
+from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text
 
@@ -217,8 +219,16 @@ ANSWER_COLUMNS = (
 )
 
 
-def show_answers(outcome: ExperimentOutcome) -> None:
-    """Show what the answers contain and cite, and whether better retrieval reached them; nothing without answers."""
+REFUSAL_COLUMNS = (
+    Column("threshold", "Refuse below similarity"),
+    Column("precision", "Precision", "shown", "right"),
+    Column("recall", "Recall", "shown", "right"),
+    Column("wrong", "Answerable ones refused", "shown", "right"),
+)
+
+
+def show_answers(wb: Workbench, outcome: ExperimentOutcome) -> None:
+    """Show what the answers contain, cite and refuse, and whether better retrieval reached them, if there are any."""
     titles = {cell.cell.label: format_run_title(cell) for cell in outcome.done_cells}
     answers = read_answers(outcome.done_cells)
     if not answers:
@@ -231,6 +241,34 @@ def show_answers(outcome: ExperimentOutcome) -> None:
     show_table("answers", ANSWER_COLUMNS, rows, label="Answers", noun="runs", filters=False)
     for lift in compare_answers(outcome.done_cells, outcome.experiment.metrics[0]):
         st.caption(escape_markdown(lift.describe(titles)))
+    for sentence in describe_refusals(answers, titles):
+        st.caption(escape_markdown(sentence))
+    cell = next((cell for cell in outcome.done_cells if cell.cell.label in answers), None)
+    if cell is not None and (refusals := answers[cell.cell.label].refusals) and refusals.curve:
+        _show_refusals(wb, outcome, cell, refusals)
+
+
+def _show_refusals(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, refusals: Refusals) -> None:
+    """Show the refusals of the best run over the threshold, and offer to set the best one for its index."""
+    with st.expander(f"Refusals of {escape_markdown(format_run_title(cell))} by threshold"):
+        rows = []
+        for point in refusals.curve:
+            shares = {"precision": point.precision or 0.0, "recall": point.recall, "wrong": point.wrong}
+            cells = {name: {"text": f"{share:.0%}", "order": share} for name, share in shares.items()}
+            rows.append({"id": str(point.threshold), "name": f"{point.threshold:.3f}",
+                         "cells": {"threshold": f"{point.threshold:.3f}", **cells}})  # fmt: skip
+        show_table("refusals", REFUSAL_COLUMNS, rows, label="Refusals by threshold", noun="thresholds", filters=False)
+        best = refusals.best
+        if best is None or outcome.experiment.scope is None:  # a corpus of its own is not searched by others
+            return
+        label = escape_markdown(f"Refuse below {best:.3f} in index {cell.index_name}")
+        if st.button(label, key="set_threshold", help="For all answers from this index, in every strategy"):
+            run_change(lambda: _set_threshold(wb, cell.index_name, best))
+
+
+def _set_threshold(wb: Workbench, index: str, threshold: float) -> str:
+    wb.indexes.set_threshold(index, threshold)
+    return f"Answers from index {index} are refused below a similarity of {threshold:.3f}."
 
 
 def _make_answer_cells(scores: AnswerScores) -> dict[str, object]:

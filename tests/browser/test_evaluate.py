@@ -65,7 +65,7 @@ def test_the_threshold_of_refusals_is_measured_and_set(
     keep("evaluate_refusals")
     page.get_by_role("button", name=re.compile("Refuse below .* in index main")).click()
     expect(page.get_by_text("Answers from index main are refused below a similarity of")).to_be_visible()
-    assert filled.indexes.get("main").nearness["chosen"] == 1
+    assert (filled.indexes.get("main").nearness or {})["chosen"] == 1
     filled.indexes.set_threshold("main", None)
     experiments.delete(done.id)
     store.delete(made.id)

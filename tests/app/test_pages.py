@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 import workbench.app
 from evals.test_sets.store import TestSetStore
+from workbench import Scope
 from workbench.app.library.page import describe_indexing, make_source_row
 from workbench.app.shell.work import list_job_views
 from workbench.app.state.shared import OPENING
@@ -60,6 +61,24 @@ def test_the_scope_bar_offers_only_what_the_chosen_project_has(visit, wb, tides,
     assert offered(source="Bread")["Sources"][-1] == "Bread"
 
 
+def test_the_scope_bar_names_unassigned_sources_if_they_are_searched_with_a_project(visit, wb, tides):
+    def label(**address):
+        return visit(q="tide", **address).get("popover")[0].proto.popover.label
+
+    assert label() == "**Scope** everything"
+    assert label(project="harbour") == "**Scope** Harbour and unassigned sources"
+    assert len(wb.requests.resolve(Scope(project="harbour")).source_ids) == 2
+    assert label(project="harbour", folder="Gauges") == "**Scope** Harbour / Gauges"
+    assert len(wb.requests.resolve(Scope(project="harbour", folder="Gauges")).source_ids) == 1
+    assert label(project="harbour", kind="project") == "**Scope** Harbour"
+
+
+def test_chips_of_names_take_the_place_of_what_is_not_promoted_so_that_nothing_moves(visit, tides):
+    assert "Nothing promoted yet" in texts(visit(q="When does it rise?"))
+    named = visit(q="What does Bread need?")
+    assert "Boosting documents named" in texts(named) and "Nothing promoted yet" not in texts(named)
+
+
 def texts(app):
     return " ".join([*(part.value for part in app.markdown), *(part.proto.body for part in app.get("html"))])
 
@@ -92,7 +111,8 @@ def test_an_empty_corpus_explains_what_to_do_first(visit):
     app = visit()
     assert not app.exception
     assert "Which search strategy works best for your documents?" in texts(app)
-    assert {"Add files", "Crawl a website", "Load sample"} <= {button.label for button in app.button}
+    assert app.get("file_uploader")
+    assert {"Crawl a website", "Load sample"} <= {button.label for button in app.button}
 
 
 @pytest.mark.parametrize(
@@ -300,3 +320,9 @@ def test_each_comparison_is_in_the_history_once_and_a_saved_one_stays(visit, wb,
     wb.history.clear()
     assert [(one.address, one.saved) for one in wb.history.list(saved_only=True)] == [(past[1].address, True)]
     assert len(wb.history.list()) == 1
+
+
+def test_each_part_of_the_set_up_has_what_it_changes_what_it_costs_and_a_test(visit):
+    app = visit(system, view="setup")
+    assert texts(app).count("<dt>Changes</dt>") == texts(app).count("<dt>Costs</dt>") == 4
+    assert [button.label for button in app.button].count("Test") == 4

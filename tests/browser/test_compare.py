@@ -371,3 +371,14 @@ def test_on_a_phone_the_panes_are_tabs(goto):
     for shown in (queue, page.locator(".card").first, inspector):
         expect(shown).to_be_visible()
     expect(page.get_by_role("radio", name="Results", exact=True)).to_be_hidden()
+
+
+def test_at_200_percent_the_first_card_is_on_the_screen_and_the_strategies_are_one_line(goto):
+    page = goto(f"/?q={QUESTION}")
+    page.set_viewport_size({"width": 720, "height": 450})  # a window of 1440 x 900
+    expect(page.locator(".card").first).to_be_visible()
+    page.wait_for_function(
+        "(card) => card.getBoundingClientRect().top < 380", arg=page.locator(".card").first.element_handle()
+    )
+    assert page.get_by_role("toolbar", name="Strategies").bounding_box()["height"] < 50
+    expect(page.get_by_role("button", name="Settings")).to_be_hidden()  # a tab of the inspector

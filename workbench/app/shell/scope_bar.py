@@ -206,7 +206,7 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
     if address.get("kind") == "global":
         parts.append("unassigned sources")
     if project:
-        others = "" if address.get("kind") == "project" else " and unassigned sources"
+        others = "" if folder or address.get("kind") == "project" else " and unassigned sources"
         inside = f" / {escape_markdown(folder, 48)}" if folder else ""
         parts.append(_format_value(projects, project) + inside + others)
     parts += [f"#{escape_markdown(tag, 48)}" for tag in address.get_all("tag")]

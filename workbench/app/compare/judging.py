@@ -319,9 +319,7 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
         _show_rater(judging)
         _show_progress(judging)
         return
-    st.caption(
-        "Pick or create a test set, then judge results with the keys 1, 2 and 3. Evaluate scores the strategies on it."
-    )
+    st.caption("Pick or create a test set, then judge results with 1, 2, 3. Evaluate scores the strategies on it.")
     with st.form("judge_new", border=False):
         st.text_input(
             "New test set",

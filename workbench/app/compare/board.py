@@ -601,7 +601,7 @@ def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> Json
 
 def _list_stages(result: SearchResult) -> list[JsonObject]:
     """Return the time of each step in milliseconds; the rest is "other"."""
-    shared = _uncharged_step(result)
+    shared = _find_uncharged_step(result)
     times = {
         step.value: round(result.timings_ms[step], 2)
         for step in TimedStep
@@ -613,11 +613,11 @@ def _list_stages(result: SearchResult) -> list[JsonObject]:
 
 def _total_ms(result: SearchResult) -> float:
     """Return the time of a whole search in milliseconds."""
-    shared = _uncharged_step(result)
+    shared = _find_uncharged_step(result)
     return round(result.timings_ms.get(TOTAL, 0.0) - (result.timings_ms.get(shared, 0.0) if shared else 0.0), 1)
 
 
-def _uncharged_step(result: SearchResult) -> TimedStep | None:
+def _find_uncharged_step(result: SearchResult) -> TimedStep | None:
     """Return the embedding of the question if the column ranks by keywords alone: it only shows similarities then."""
     steps = {step for step in (TimedStep.KEYWORD, TimedStep.VECTOR, TimedStep.FRAMEWORK) if step in result.timings_ms}
     return TimedStep.EMBED if steps == {TimedStep.KEYWORD} else None

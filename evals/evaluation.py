@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from evals.experiments import report
 from evals.experiments.answers import (
+    CITATION_PRECISION,
     AnswerScores,
     Refusals,
     check_unanswerable,
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [  # with names of ``evals`` and of ``evals.workbench``
+    "CITATION_PRECISION",
     "AnyTestSet",
     "Cell",
     "check_comparable",

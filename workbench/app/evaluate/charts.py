@@ -133,24 +133,19 @@ def make_heat_map(
         "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
     }
     frame: JsonObject = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
-    names = [shorten(text, MAX_QUESTION_CHARS) for text in questions]
+    names: list[JsonValue] = [shorten(text, MAX_QUESTION_CHARS) for text in questions]
+    hidden: JsonObject = {"show": False}
     return {
         "animation": False,
         "grid": {"left": 8, "right": 8, "top": 8, "bottom": 46, "containLabel": True},
         "tooltip": {"confine": True, "formatter": "{b}", "extraCssText": "max-width:420px;white-space:normal"},
-        "xAxis": {
-            "type": "category",
-            "data": [*names],
-            "axisLabel": {"show": False},
-            "axisTick": {"show": False},
-            "splitArea": {"show": False},
-        },
+        "xAxis": {"type": "category", "data": names, "axisLabel": hidden, "axisTick": hidden, "splitArea": hidden},
         "yAxis": {
             "type": "category",
             "data": list(runs),
             "inverse": True,
-            "axisTick": {"show": False},
-            "axisLine": {"show": False},
+            "axisTick": hidden,
+            "axisLine": hidden,
             "axisLabel": {"color": INK_COLOURS[theme], **TEXT_STYLE, "width": 260, "overflow": "truncate"},
         },
         "visualMap": {
@@ -169,9 +164,8 @@ def make_heat_map(
             {
                 "type": "heatmap",
                 "data": [
-                    _make_cell(place, frame if place[0] == chosen else grid, theme)
-                    | {"name": f"{runs[place[1]]}: {names[place[0]]} · {place[2]:.2f}"}
-                    for place in values
+                    _make_cell((x, y, value), frame if x == chosen else grid, theme, f"{runs[y]}: {names[x]}")
+                    for x, y, value in values
                 ],
                 "label": {"show": len(questions) <= MAX_COLUMNS_LABELLED, **TEXT_STYLE},
                 "labelLayout": {"hideOverlap": True},
@@ -183,11 +177,11 @@ def make_heat_map(
     }
 
 
-def _make_cell(place: tuple[int, int, float], style: JsonObject, theme: str) -> JsonObject:
-    """Return a cell of the heat map, with a label that contrasts with its colour."""
+def _make_cell(place: tuple[int, int, float], style: JsonObject, theme: str, name: str) -> JsonObject:
+    """Return a cell of the heat map, with a label that contrasts with its colour, and what a pointer shows."""
     x, y, value = place
     label: JsonObject = {"color": "#ffffff" if (value > 0.62) == (theme == "light") else "#1c1a17"}
-    return {"value": [x, y, round(value, 2)], "itemStyle": style, "label": label}
+    return {"name": f"{name} · {value:.2f}", "value": [x, y, round(value, 2)], "itemStyle": style, "label": label}
 
 
 def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:

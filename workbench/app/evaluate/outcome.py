@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.evaluation import (
+    CITATION_PRECISION,
     SLICE_KEYS,
     AnswerScores,
     Experiments,
@@ -23,7 +24,6 @@ from evals.evaluation import (
     group_questions,
     read_answers,
 )
-from evals.experiments.answers import CITATION_PRECISION
 from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard, select_measured
 from evals.experiments.runs import CellResult, Experiment
 from evals.gateway import map_document_ids, read_judged_texts
@@ -34,7 +34,6 @@ from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.table import Column, show_table
-from workbench.formatting import count_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -115,7 +114,7 @@ def _describe_left_out(metric: str, started: Sequence[CellResult], kept: Sequenc
     sentences = [f"Left out, because a run file has no answers: {', '.join(files)}."] if files else []
     if metric == CITATION_PRECISION:
         cited = len(next(cell.run.values[metric] for cell in kept if cell.run))
-        sentences.append(f"Only {count_text(cited, 'question')}: those whose answers cite something in every run.")
+        sentences.append(f"Questions whose answers cite something in every run, which alone are measured: {cited:,}.")
     return sentences
 
 

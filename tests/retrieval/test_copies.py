@@ -154,3 +154,17 @@ def test_a_long_text_of_two_sources_is_folded_though_its_wording_differs_a_littl
         best = wb.search(question, strategy="rerank", limit=1)[0]
         [copy] = best.copies
         assert {Path(str(best.path)).stem, Path(str(copy.path)).stem} == stems
+
+
+def test_a_comparison_shows_the_same_copy_in_every_column(wb: Workbench, tmp_path: Path) -> None:
+    for title in ("Frost and pumps", "Handbook", "Winter"):
+        (tmp_path / f"{title}.md").write_text(f"# {title}\n\n{PUMP} Report every crack.", encoding="utf-8")
+    wb.ingest([tmp_path], source="Notices")
+    alone = {name: wb.search(QUESTION, strategy=name, limit=1)[0] for name in ("keyword", "vector", "rerank")}
+    comparison = wb.compare(QUESTION, strategies=list(alone), limit=3)
+    for name, result in comparison.strategies.items():
+        assert result[0].passage_id == alone["keyword"].passage_id
+        assert (result[0].score, result[0].attribution) == (alone[name].score, alone[name].attribution)
+        assert {result[0].document_title, *(copy.document_title for copy in result[0].copies)} == {
+            "Frost and pumps", "Handbook", "Winter",
+        }  # fmt: skip

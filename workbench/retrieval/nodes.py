@@ -139,7 +139,7 @@ def match_type(legs: Mapping[str, Leg]) -> str:
 # words, or in words that one of them adds. A different number, sign, name, negation or value of a field is another
 # text: two data sheets and two tickets are never copies. Short passages of two sources are no copies, nor those of two
 # documents whose titles or file names differ in more than what marks a copy: a sentence that is the same in two reports
-# is two facts.
+# is two facts. Long texts are compared without the headings above them, which are often the titles.
 
 MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in both
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared
@@ -158,6 +158,7 @@ _TITLE_WORD = re.compile(r"[^\W_]+")
 _NUMBERED_WORD = re.compile(r"([^\W\d_]{3,})\d{1,2}\b")  # copy2, but not Q2
 
 _AROUND_WORDS = "*_`'\"()[].,;:!?"
+_HEADINGS = re.compile(r"(?:\s*#{1,6} .*)+")
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(
@@ -180,7 +181,7 @@ class ComparedText:
     def split_words(self) -> frozenset[str]:
         return frozenset(self.raw.casefold().split())
 
-    @property
+    @cached_property
     def longest_words(self) -> tuple[str, ...]:
         """The longest words of a long text, which copies of it have too; empty for a short text."""
         words = self.raw.casefold().split()
@@ -219,7 +220,7 @@ class CopyFolder:
     def add(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         """Add further nodes and return all that are not copies."""
         for node in nodes:
-            passage, text = node_passage(node), ComparedText(node.node.get_content())
+            passage, text = node_passage(node), _compared_text(node.node.get_content())
             kept = self._kept.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
             longest = text.longest_words
             alike = self._kept.setdefault(longest, []) if longest else []
@@ -234,6 +235,13 @@ class CopyFolder:
                 if copied.id != node_passage(best).id:
                     passages[copied.id] = copied
         return self.nodes
+
+
+def _compared_text(raw: str) -> ComparedText:
+    """Return a text without the headings above it if the rest is long."""
+    headings = _HEADINGS.match(raw)
+    body = ComparedText(raw[headings.end() :]) if headings else None
+    return body if body is not None and body.longest_words else ComparedText(raw)
 
 
 @lru_cache(4096)  # the hits of a search have few titles, and each is read for every comparison

@@ -305,6 +305,7 @@ class SearchService:
             own = own_parameters.get(name, own_parameters.get(strategy)) or {}
             own_ask = replace(ask, strategy=strategy, scope=scope, index=own_index or ask.index, parameters=own)
             results[name] = self._result(query, own_ask, encodings)
+        results = _show_same_copies(results)
         one_index = len({result.index for result in results.values()}) == 1
         rankings = {
             name: [hit.passage_id for hit in result]
@@ -368,6 +369,43 @@ class SearchService:
 # Two strategies in one list
 
 Ranked = TypeVar("Ranked", "Passage", "DocumentHit")
+
+
+def _show_same_copies(results: Mapping[str, SearchResult]) -> dict[str, SearchResult]:
+    """Return the results with the same one of several copies in all of them: that of the first result with any.
+
+    Otherwise each strategy shows the copy that it scores best, and they seem to find different passages. A strategy
+    that returns more text around a passage keeps its own.
+    """
+    shown: dict[str, Passage] = {}  # by the id of each of its copies
+    changed: dict[str, SearchResult] = {}
+    for name, result in results.items():
+        hits = [_show_as(shown, hit) for hit in result]
+        if len({hit.passage_id for hit in hits}) < len(hits):
+            hits = list(result)
+        for hit in hits:
+            for key in (hit.passage_id, *(copy.passage_id for copy in hit.copies)):
+                shown.setdefault(key, hit)
+        changed[name] = replace(result, results=tuple(hits))
+    return changed
+
+
+MAX_LENGTH_CHANGE = 0.25  # of the texts of two copies
+
+
+def _show_as(shown: Mapping[str, Passage], hit: Passage) -> Passage:
+    """Return a hit as the copy of it that is shown already, if there is one, with its own rank, score and legs."""
+    ids = (hit.passage_id, *(copy.passage_id for copy in hit.copies))
+    best = next((shown[key] for key in ids if key in shown), hit)
+    own = Copy(
+        hit.passage_id, hit.document_id, hit.document_title, hit.source_id, hit.path, hit.url, hit.start, hit.end
+    )
+    copies = tuple(copy for copy in (*hit.copies, own) if copy.passage_id != best.passage_id)
+    if best.passage_id == hit.passage_id or abs(len(best.text) - len(hit.text)) > MAX_LENGTH_CHANGE * len(hit.text):
+        return hit
+    return replace(
+        best, rank=hit.rank, score=hit.score, match_type=hit.match_type, attribution=hit.attribution, copies=copies
+    )
 
 
 def draft(

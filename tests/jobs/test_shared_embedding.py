@@ -178,3 +178,16 @@ def test_a_resumed_job_keeps_its_share_until_it_has_found_what_was_embedded_befo
         time.sleep(PROGRESS_INTERVAL_S)
         tell(Progress(0, 1, "3 of 4 passages embedded", share=0.75))
         assert (wb.jobs.get(job.id).share, wb.jobs.get(job.id).message) == (0.75, "3 of 4 passages embedded")
+
+
+def test_the_last_of_frequent_updates_is_recorded_although_a_long_step_follows(wb: Workbench) -> None:
+    job = wb.jobs.enqueue("experiment", "Large", {})
+    assignment = Assignment(wb.jobs.get(job.id), wb.jobs.table, threading.Event())
+    assignment.progress(Progress(0, 1, "reading large.txt"))
+    assignment.progress(Progress(0, 1, "loading the model"))
+    assert wb.jobs.get(job.id).message == "reading large.txt"
+    with assignment.send_heartbeats():
+        deadline = time.monotonic() + LONG
+        while wb.jobs.get(job.id).message != "loading the model":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

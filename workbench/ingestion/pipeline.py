@@ -273,6 +273,8 @@ class Pipeline:
         if batch.items:
             places = [prepared.place for prepared in batch.items]
             tally.begin_batch(places, [len(prepared.cut.passages) for prepared in batch.items])
+            if self._writer.embeds_here and not tally.has_rate:
+                tally.report_loading()
         cut = [prepared.cut for prepared in batch.items]
         return self._writer.embed(cut, on_batch, partial(tally.count_embedded, is_new=False))
 

@@ -299,6 +299,7 @@ class IngestProgress:
 
     def count_embedded(self, count: int, seconds: float = 0.0, is_new: bool = True) -> None:
         """Count passages with vectors; ``is_new`` is true if models spent ``seconds`` on computing them."""
+        self._is_loading = False
         with self._lock:
             if is_new:
                 self._forecast.record_model_time(count, seconds)

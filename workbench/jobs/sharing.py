@@ -61,6 +61,7 @@ class Assignment:
         self._jobs, self._stopping = jobs, stopping
         self._last_look = self._last_note = 0.0
         self._cancelled = False
+        self._delayed: Progress | None = None  # the latest update, if it is not recorded yet
         self._lock = threading.Lock()
         self._first: tuple[float, float] | None = None  # time and share of the first update
 
@@ -78,9 +79,11 @@ class Assignment:
             return self._cancelled or self._stopping.is_set()
 
     def progress(self, progress: Progress) -> None:
-        """Record progress; frequent updates are dropped, except the last one."""
+        """Record progress; of frequent updates only the last one is recorded, at the next heartbeat."""
         with self._lock:
-            if time.monotonic() - self._last_note < PROGRESS_INTERVAL_S and progress.done != progress.total:
+            is_frequent = time.monotonic() - self._last_note < PROGRESS_INTERVAL_S and progress.done != progress.total
+            self._delayed = progress if is_frequent else None
+            if is_frequent:
                 return
             self._last_note = time.monotonic()
         share = min(progress.done_share, MAX_OPEN_SHARE)
@@ -109,8 +112,10 @@ class Assignment:
 
         def beat() -> None:
             while not ended.wait(HEARTBEAT_INTERVAL_S):
-                if steps.any_under_way:
-                    with suppress(StorageError):
+                with suppress(StorageError):
+                    if (delayed := self._delayed) is not None:
+                        self.progress(delayed)
+                    if steps.any_under_way:
                         self._jobs.beat(self.job.id)
 
         token = SLOW_STEPS.set(steps)

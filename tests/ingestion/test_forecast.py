@@ -35,7 +35,7 @@ def test_a_total_and_a_time_left_are_reported_before_anything_is_embedded(
     early = [progress for progress in told[:first] if progress.seconds_left is not None]
     assert early and "0 of about" in early[0].message
     steps = [progress.message.partition(";")[0] for progress in told[:first]]
-    assert steps[0] == "starting" and "loading the model" in steps
+    assert steps[0] == "loading libraries" and "loading the model" in steps
     assert report.passages / 3 < totals(early)[0] < report.passages * 3
     assert totals(told)[-1] == report.passages and "about" not in told[-1].message
 

@@ -223,7 +223,7 @@ class DocumentService:
 
         pace = measure_ingest_pace(self._corpus.database) or INITIAL_SECONDS_PER_PASSAGE
         forecast = Forecast([item.size for item in items], pace)
-        message = f"starting; 0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
+        message = f"loading libraries; 0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
         on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
         return pace
 

@@ -201,7 +201,8 @@ def _measure_answers(
         for text in (report.render_text(report.make_answer_table(scores)), *(lift.describe() for lift in lifts)):
             say(text)
     if arguments.refusals:
-        payload["refusals"] = result.refusals(on_progress=on_progress, should_stop=should_stop)
+        answered = {name: one.refusals for name, one in payload.get("answers", {}).items() if one.refusals}
+        payload["refusals"] = answered or result.refusals(on_progress=on_progress, should_stop=should_stop)
         for name, refusals in payload["refusals"].items():
             for sentence in refusals.describe():
                 say(f"{name}: {sentence}")

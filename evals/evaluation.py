@@ -906,8 +906,10 @@ class TestSets(TestSetStore):
         """
         chosen = self.read(test_set)
         if rater and not isinstance(chosen.corpus, FolderCorpus):  # a folder that is not stored has no raters
-            own = [one for one in self.ratings(chosen.name) if one.rater in ("", rater)]
-            chosen = replace(chosen, judgments=tuple(one.judgment for one in find_counting(own)))
+            ids = {question.id for question in chosen.questions}
+            counting = find_counting(one for one in self.ratings(chosen.name) if one.rater in ("", rater))
+            own = tuple(one.judgment for one in counting if one.judgment.question_id in ids)
+            chosen = replace(chosen, judgments=own)
         with progress_bar("Pool", on_progress) as show:
             corpus = index_corpus(self._wb, chosen, index, on_progress=show, should_stop=should_stop)
             rankings = rank_all(self._wb, chosen, corpus, strategies, depth, on_progress=show, should_stop=should_stop)

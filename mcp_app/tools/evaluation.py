@@ -108,7 +108,7 @@ def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
 
 
 def get_judging_pool(
-    call: Call, test_set: str, strategies: list[str], depth: int, limit: int, offset: int
+    call: Call, test_set: str, strategies: list[str], depth: int, rater: str, limit: int, offset: int
 ) -> JsonObject:
     """Return unjudged documents of the strategies' rankings, without naming the strategy that found them."""
     from evals.evaluation import TestSets
@@ -117,7 +117,9 @@ def get_judging_pool(
     chosen = sets.load(sets.info(test_set).id)  # a folder is not read for an agent
     judged = {question.id: len(chosen.qrels.get(question.id, ())) for question in chosen.questions}
     first = chosen.only(sorted(judged, key=lambda key: judged[key])[:MAX_POOL_QUESTIONS])
-    pool, _ = sets.pool(first, strategies, depth=depth, on_progress=call.on_progress, should_stop=call.should_stop)
+    pool, _ = sets.pool(
+        first, strategies, depth=depth, rater=rater, on_progress=call.on_progress, should_stop=call.should_stop
+    )
     keys: dict[str, str] = {}
     if chosen.corpus is not None:
         from evals.evaluation import index_corpus
@@ -330,6 +332,7 @@ GET_JUDGING_POOL = Tool(
         TEST_SET,
         STRATEGIES,
         Argument("depth", "integer", "Documents per strategy and question.", 10, low=1, high=100),
+        Argument("rater", "string", "Name of your model, to also get what only others have judged.", ""),
         Argument("limit", "integer", "Maximum number of documents.", 10, low=1, high=20),
         ITEM_OFFSET,
     ),

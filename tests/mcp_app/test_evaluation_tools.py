@@ -65,6 +65,8 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
         place = {"question_id": item["question_id"], "document": item["document"]}
         agent("judge_document", test_set="Animals", **place, grade=grade, reason="It says so", rater="small")
     assert agent("get_judging_pool", **asked, depth=3)["total"] == 0
+    assert agent("get_judging_pool", **asked, depth=3, rater="small")["total"] == 0
+    assert agent("get_judging_pool", **asked, depth=3, rater="large")["total"] == 6  # a second rater, on the same queue
     ratings = TestSets(wb).ratings("Animals")
     assert {(one.rater, one.judge, one.reason) for one in ratings} == {("small", "agent", "It says so")}
     assert TestSets(wb).agreement("Animals").raters[0].is_llm

@@ -135,9 +135,10 @@ def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
 
 
 def test_before_anything_is_embedded_the_step_is_shown_and_no_percentage():
-    job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.0, message="loading the model; reading a.md")
+    message = "loading the model; reading a.md"
+    job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.0, seconds_left=1.0, message=message)
     work = JobView(job, FileTally(), NOON)
-    assert (describe_job(work), tab_state([work])) == ("loading the model; reading a.md", "starting")
+    assert (describe_job(work), tab_state([work])) == (message, "starting")
 
 
 def test_a_stalled_job_explains_what_to_do_in_place_of_how_far_it_is():

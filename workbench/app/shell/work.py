@@ -592,8 +592,9 @@ def describe_job(work: JobView) -> str:
         )
     if work.quiet_seconds:
         return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
-    progress = _describe_progress(work) if job.share else ""  # until then the message names the step that runs
-    parts = [progress, time_left_text(work.job.seconds_left), job.message]
+    parts = [job.message]
+    if job.share:  # until then the message alone names the step that runs
+        parts = [_describe_progress(work), time_left_text(job.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 
 

@@ -211,3 +211,9 @@ def test_a_row_with_a_word_that_the_sentence_with_most_words_lacks_is_shown_befo
     )
     assert form(made) == [("record", "E9 · Meaning: Fault 9 · Remedy: Do 9"), ("", lead)]
     assert shown(render_card("the pump's display", f"{lead}\n\n| Code | Do |\n|---|---|\n{rows}")).startswith(lead)
+
+
+def test_short_lines_count_as_lines_so_that_the_fourth_is_not_taken_for_visible():
+    text = "Seals\n\nChange them.\n\nOil it.\n\nRinse it.\n\nAlarm codes are on the plate."
+    assert shown(render_card("alarm", text, document_type="text")).startswith("… Alarm codes")
+    assert shown(render_card("rinse", text.replace("Oil it.\n\n", ""), document_type="text")).startswith("Seals")

@@ -264,6 +264,7 @@ Segment = tuple[str, int]  # text, and its similarity to a word of the question,
 MarkedPiece = tuple[bool, list[Segment]]  # is a word of the question, segments
 
 MAX_CARD_CHARS = 420  # characters of a card's text
+VISIBLE_LINES, LINE_CHARS = 3, 60  # lines of a card, and characters of each
 _SENTENCE_END_PATTERN = re.compile(r"[.!?:;—·]\s|\n")
 
 
@@ -301,25 +302,35 @@ def render_card(
     return to_json(group_rows(shown, words), marks.pieces)
 
 
-def find_best_start(text: str, matches: Sequence[tuple[int, str]], length: int) -> int:
-    """Return the start of an excerpt of ``length`` characters: at the sentence followed by most words of the question.
+def find_best_start(text: str, matches: Sequence[tuple[int, str]]) -> int:
+    """Return the start of an excerpt: at the sentence with the most words of the question in what a card shows from it.
 
     Args:
         text: The text.
         matches: Positions of question words, ascending, with their stems; a repeated word counts little.
-        length: Characters of the excerpt.
     """
-    visible = length // 2  # three lines of a narrow column
-    if not matches or matches[-1][0] < visible:
+    if not matches or matches[-1][0] < _visible_end(text, 0):
         return 0
     sentences = [0, *(match.end() for match in _SENTENCE_END_PATTERN.finditer(text))]
-    starts = [sentences[bisect_right(sentences, hit) - 1] for hit, _ in matches]
+    starts = [0, *(sentences[bisect_right(sentences, hit) - 1] for hit, _ in matches)]
 
-    def rate(start: int) -> tuple[int, int, int]:
-        inside = [word for hit, word in matches if start <= hit < start + visible]
-        return len(set(inside)), len(inside), -start
+    def rate(start: int) -> tuple[int, bool, int, int]:
+        end = _visible_end(text, start)
+        inside = [word for hit, word in matches if start <= hit < end]
+        return len(set(inside)), start == 0, len(inside), -start
 
     return max(starts, key=rate)
+
+
+def _visible_end(text: str, start: int) -> int:
+    """Return the end of what a narrow column shows of a text from ``start`` on: three lines, of which some wrap."""
+    lines = VISIBLE_LINES
+    while lines > 0 and start < len(text):
+        stop = text.find("\n", start)
+        shown = text[start : min(stop if stop >= 0 else len(text), start + lines * LINE_CHARS)]
+        lines -= max(1, -(-len(shown) // LINE_CHARS))
+        start += len(shown) + 1
+    return start
 
 
 def _render_lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
@@ -348,7 +359,7 @@ def _find_shown_span(made: Sequence[Element], matched: Sequence[Span], stems: _Q
         if first < run.end and last > run.start
         for stem in stems.of(run.text[max(0, first - run.start) : last - run.start])
     ]
-    start = find_best_start(words, places, MAX_CARD_CHARS)
+    start = find_best_start(words, places)
     end = len(words)
     if start + MAX_CARD_CHARS < end:
         end = start + len(re.split(r"\s+\S*\Z", words[start : start + MAX_CARD_CHARS])[0])

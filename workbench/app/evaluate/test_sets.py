@@ -557,7 +557,7 @@ def _show_rows(
         }
         shown.append({"id": str(name), "name": str(values[0]), "cells": cells})
     noun = "disagreements" if opens else "rows"
-    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens).opened or ""
+    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens, stacks=True).opened or ""
 
 
 def _format_figure(value: float | None) -> str:

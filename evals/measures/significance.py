@@ -52,6 +52,12 @@ class Difference(Value):
     ties: int
     comparisons: int = 1
     deviation: float = 0.0  # standard deviation of the differences by question
+    alternative: Alternative = "two-sided"  # of the test; "less" does not ask whether ``a`` is better
+
+    @property
+    def is_gain(self) -> bool:
+        """True if ``a`` is higher, but only tested for being lower."""
+        return self.alternative == "less" and self.difference > 0
 
     @property
     def more_questions(self) -> int | None:
@@ -96,7 +102,9 @@ def describe_difference(difference: Difference) -> str:
         corrected = format_p(difference.p_corrected)
         values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
     verdict = "better" if difference.difference > 0 else "worse"
-    if not difference.significant:
+    if difference.is_gain:
+        verdict = "not worse"
+    elif not difference.significant:
         is_rare = difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses)
         verdict = "too few questions to be sure" if is_rare else "no clear difference"
     return f"{verdict}: {counts}, {values}"
@@ -105,7 +113,7 @@ def describe_difference(difference: Difference) -> str:
 def explain_difference(difference: Difference) -> str:
     """Return a sentence on why a difference is or is not clear, and how many more questions would decide it."""
     sentence = describe_difference(difference)
-    if not (difference.significant or difference.is_tie):
+    if not (difference.significant or difference.is_tie or difference.is_gain):
         more = difference.more_questions
         sentence += "; the means are equal" if more is None else f"; {format_more(more)} would decide it"
     return f"{sentence[0].upper()}{sentence[1:]}."
@@ -117,6 +125,8 @@ def describe_decision(difference: Difference) -> str:
         return "tie"
     if difference.significant:
         return "decided"
+    if difference.is_gain:
+        return "not worse"
     more = difference.more_questions
     if more is None:
         return "not decided: equal means"
@@ -248,6 +258,7 @@ def compare_pairs(
                 ties=sum(abs(value) <= EQUALITY_TOLERANCE for value in values),
                 comparisons=max(len(pairs), comparisons or 0),
                 deviation=round(float(np.std(values, ddof=1)), 6) if len(values) > 1 else 0.0,
+                alternative=alternative,
             )
         )
     return found

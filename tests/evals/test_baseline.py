@@ -12,6 +12,7 @@ import pytest
 
 import evals
 from evals.command import add_arguments, evaluate
+from evals.measures.significance import compare_pairs, describe_decision, explain_difference
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
@@ -76,6 +77,14 @@ def test_a_better_strategy_is_no_regression(wb: Workbench, saved: tuple[str, str
     payload["questions"]["keyword"]["ndcg@10"] = dict.fromkeys(payload["questions"]["keyword"]["ndcg@10"], 0.0)
     file.write_text(json.dumps(payload))
     assert run(wb, saved[0], "--strategies", "keyword", "--baseline", saved[1])[1] == 0
+
+
+def test_a_gain_over_a_baseline_is_not_called_undecided() -> None:
+    found = compare_pairs(
+        "ndcg@10", [("new", dict.fromkeys("abcdefgh", 0.9), "old", dict.fromkeys("abcdefgh", 0.5))], "less"
+    )
+    assert [describe_decision(one) for one in found] == ["not worse"]
+    assert [explain_difference(one) for one in found] == ["Not worse: won 8 of 8 differing questions, p = 1.000."]
 
 
 def test_another_corpus_and_other_judgments_are_not_compared(

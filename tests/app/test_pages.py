@@ -73,12 +73,6 @@ def test_the_scope_bar_names_unassigned_sources_if_they_are_searched_with_a_proj
     assert label(project="harbour", kind="project") == "**Scope** Harbour"
 
 
-def test_chips_of_names_take_the_place_of_what_is_not_promoted_so_that_nothing_moves(visit, tides):
-    assert "Nothing promoted yet" in texts(visit(q="When does it rise?"))
-    named = visit(q="What does Bread need?")
-    assert "Boosting documents named" in texts(named) and "Nothing promoted yet" not in texts(named)
-
-
 def texts(app):
     return " ".join([*(part.value for part in app.markdown), *(part.proto.body for part in app.get("html"))])
 

@@ -55,3 +55,13 @@ def test_another_question_starts_with_every_name(goto: Callable[[str], Page]) ->
     page.get_by_label("Question").press("Enter")
     expect(page.locator(".st-key-preferred").get_by_role("button", name=re.compile("Stilling well"))).to_be_visible()
     expect(page).not_to_have_url(re.compile("without="))
+
+
+def test_the_columns_stay_where_they_are_whether_a_question_has_names_or_not(goto: Callable[[str], Page]) -> None:
+    tops = []
+    for question, chips in ((QUESTION, 1), ("How hot is the oven?", 0)):
+        page = goto(f"/?q={question}")
+        expect(page.locator(".card").first).to_be_visible()
+        expect(page.locator(".st-key-preferred")).to_have_count(chips)
+        tops.append((page.locator(".st-key-board_scroll").bounding_box() or {})["y"])
+    assert tops[0] == tops[1]

@@ -635,10 +635,8 @@ def _show_comparison(
             if asking.history:
                 st.caption(escape_markdown(f"After: {' · '.join(asking.history)}", MAX_TURNS_CHARS))
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="board_notes"):
-                has_names = bool(comparison.preferring or asking.scope.ignored_names)
-                if shown.serving.promotion is not None or not has_names:  # one line, so that nothing below it moves
-                    show_live_line(wb, shown.serving, asking.scope)
                 show_name_chips(comparison, asking.scope)
+                show_live_line(wb, shown.serving, asking.scope)
         if comparison.strategies:
             show_export_button(comparison, asking, read_limit())
     with st.container(key="board_scroll"):

@@ -21,8 +21,10 @@ COUNT = 70  # more than a leg brings
 def herd(
     server_url: str, template_database: str, test_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workbench]:
-    """Seventy flocks with numbers, so no copies, each with one more sheep than the last, one document on goats, and a long one on llamas."""
-    files = {f"n{number:02}.md": f"flock {number} " + "sheep " * (number + 1) + "graze " + "hill " * 20 for number in range(COUNT)}
+    """Seventy flocks, each with one more sheep than the last, a document on goats, and a long one on llamas."""
+    files = {  # the numbers keep them from being copies
+        f"n{number:02}.md": f"flock {number} {'sheep ' * (number + 1)}graze {'hill ' * 20}" for number in range(COUNT)
+    }
     files |= {"goat.md": "A goat climbs.", "long.md": "# One\n\n" + "A llama hums. " * 150}
     root = tmp_path_factory.mktemp("herd")
     for name, text in files.items():

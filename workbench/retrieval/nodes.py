@@ -220,7 +220,7 @@ class CopyFolder:
     def add(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         """Add further nodes and return all that are not copies."""
         for node in nodes:
-            passage, text = node_passage(node), _compared_text(node.node.get_content())
+            passage, text = node_passage(node), _make_compared_text(node.node.get_content())
             kept = self._kept.setdefault((passage.source_id, *_read_titles(passage.title, passage.path)), [])
             longest = text.longest_words
             alike = self._kept.setdefault(longest, []) if longest else []
@@ -237,7 +237,7 @@ class CopyFolder:
         return self.nodes
 
 
-def _compared_text(raw: str) -> ComparedText:
+def _make_compared_text(raw: str) -> ComparedText:
     """Return a text without the headings above it if the rest is long."""
     headings = _HEADINGS.match(raw)
     body = ComparedText(raw[headings.end() :]) if headings else None

@@ -81,7 +81,7 @@ def test_an_upload_ends_with_a_toast_a_title_and_one_line_that_vanishes(goto, fi
     page.get_by_role("combobox", name="Into source").press("Enter")
     page.get_by_role("button", name="Add 1 file").click()
     try:
-        expect(page.get_by_test_id("stToast")).to_contain_text("completed: 1 added", timeout=60_000)
+        expect(page.get_by_test_id("stToast")).to_contain_text("Done: Adding 1 file to Groynes", timeout=60_000)
         expect(page).to_have_title(re.compile(r"^\(done\) Library"))
         expect(tray.get_by_role("link", name="Ask a question")).to_be_visible()
         assert tray.bounding_box()["height"] < 50

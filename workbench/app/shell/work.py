@@ -389,8 +389,7 @@ def _announce_completed(works: Mapping[str, JobView]) -> bool:
     running: set[str] = st.session_state.get(_RUNNING_KEY, set())
     completed = [work for key, work in works.items() if key in running and work.job.status == "completed"]
     for work in completed:
-        title = f"**{escape_markdown(work.job.title, 120)}**"
-        st.toast(f"{title} · {escape_markdown(describe_job(work), 200)}", icon=":material/check:", duration="long")
+        st.toast(f"Done: {escape_markdown(work.job.title, 120)}", icon=":material/check:", duration="long")
     st.session_state[_RUNNING_KEY] = {key for key, work in works.items() if work.is_running}
     return bool(completed)
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from evals.experiments.runs import CellResult, average_values, measure_spread
+from evals.experiments.runs import CellResult, average_values, list_changed, measure_spread
 from evals.gateway import IndexedCorpus
 from evals.measures.significance import Lift, measure_lift
 from evals.test_set import Question, TestSet
@@ -267,12 +267,13 @@ def _answer_all(
 ) -> list[_Reply]:
     """Return the answers to questions, in their order. Raises Cancelled."""
     answers: list[_Reply] = []
+    own = list_changed(strategy, parameters) if strategy and parameters else {}
     for number, question in enumerate(questions):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no answers were kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), message))
-        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, parameters or {}, history=question.turns)
+        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, own, history=question.turns)
         answer = wb.answers.ask(question.text, ask).answer()
         cited = [answer.passages[citation.number - 1] for citation in answer.citations]
         answers.append(_Reply(answer.refused, answer.text, answer.passages, cited))

@@ -410,6 +410,12 @@ def check_repeats(repeats: int) -> None:
         raise InvalidInput(f"Invalid number of repetitions {repeats}; use a whole number from 1 to {MAX_REPEATS}.")
 
 
+def list_changed(strategy: str, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+    """Return the parameters that differ from the strategy's defaults; an answer has other defaults than a search."""
+    defaults = check_parameters(strategy, None)
+    return {name: value for name, value in parameters.items() if value != defaults.get(name)}
+
+
 def _calls_llm(test_set: TestSet, strategy: str, parameters: Mapping[str, ParameterValue]) -> bool:
     return asks_llm(strategy, parameters, has_turns=any(question.turns for question in test_set.answerable))
 

@@ -11,11 +11,13 @@ import pytest
 
 from evals.command import add_arguments, evaluate
 from evals.experiments.answers import contains_answer, measure_answers
+from evals.experiments.runs import list_changed
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
+from workbench.retrieval.strategies import check_parameters
 
 TEXTS = {
     "tide": ("Tides", "The tide turns every six hours in this harbour. Boats wait for it at the outer buoy."),
@@ -46,6 +48,11 @@ def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench,
     measured = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
     assert (measured.questions, measured.holding, measured.refused) == (2, 0.5, 0.0)
     assert 5 <= measured.words <= 40
+
+
+def test_an_experiment_asks_with_the_defaults_of_answers_unless_a_parameter_was_changed() -> None:
+    assert list_changed("hybrid", check_parameters("hybrid", None)) == {}
+    assert list_changed("hybrid", check_parameters("hybrid", {"cutoff": 0.3})) == {"cutoff": 0.3}
 
 
 def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:

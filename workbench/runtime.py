@@ -48,6 +48,7 @@ def install_signal_handlers() -> None:
         return
     for number in STOP_SIGNALS:
         signal.signal(number, _interrupt)
+    sys.unraisablehook = _interrupt_again
 
 
 def ignore_signals() -> None:
@@ -107,6 +108,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     for ending in STOP_SIGNALS:
         signal.signal(ending, _ignore)
     raise KeyboardInterrupt
+
+
+AGAIN_S = 0.05  # seconds after which an interrupt that had no effect is repeated
+
+
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt that arrived in a destructor or a callback, such as an import has: Python ignores those."""
+    if sys.platform == "win32" or ignored.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(ignored)
+        return
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:

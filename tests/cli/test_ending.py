@@ -72,7 +72,7 @@ def ends_with_its_server(process: subprocess.Popen[str], home: Path, number: sig
     process.send_signal(number)
     rest = process.communicate(timeout=LONG)[1]
     wait_for_end_of_server(home)
-    assert "Traceback" not in rest
+    assert "Traceback" not in rest, rest
     return rest
 
 
@@ -184,3 +184,18 @@ def test_a_signal_that_comes_while_the_process_ends_already_disturbs_nothing() -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_in_a_destructor_which_may_raise_nothing_ends_the_process_all_the_same(number: int) -> None:
+    code = (
+        "import os, time\n"
+        "from workbench.runtime import install_signal_handlers\n"
+        "class Late:\n"
+        f"    def __del__(self): os.kill(os.getpid(), {number}); time.sleep(0.01)\n"
+        "install_signal_handlers()\n"
+        "try: Late(); time.sleep(50)\n"
+        "except KeyboardInterrupt: print('ended')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=40, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

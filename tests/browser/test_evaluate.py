@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -294,7 +295,7 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
     goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
 ) -> None:
     store = TestSetStore(filled)
-    made = store.create("Two raters")
+    made = store.create(f"Pool of two raters {time.time_ns()}")  # another for a second try
     store.add_questions(made.id, ["tide gauge"])
     page = goto(f"/evaluate?open={made.id}")
     page.get_by_role("tab", name="Judge a pool").click()

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 from evals.experiments import report
-from evals.experiments.catalogue import Cell, Experiment, Experiments
+from evals.experiments.catalogue import MAX_NOTE_CHARS, Cell, Experiment, Experiments
 from evals.experiments.leaderboard import describe_weaknesses
 from evals.experiments.runs import EvalRun, StrategyRun, check_repeats, hash_json, list_variants
 from evals.gateway import index_corpus, read_configuration_file
@@ -775,7 +775,13 @@ def check(
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
         runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
         errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
-        verdicts += _judge(wb, definition, experiment, runs, errors, save)
+        judged = list(_judge(wb, definition, experiment, runs, errors, save))
+        verdicts += judged
+        expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
+        notes += [f"{definition.title}: {sentence}" for sentence in expected]
+        if not experiment.note:  # the app, the command and agents show it
+            lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in judged))
+            experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
         test_set = experiments.test_set(experiment)
         notes += [f"{definition.title}: {note}" for note in describe_weaknesses(test_set, runs, definition.metrics[0])]
         if save and definition.baseline is not None and runs:

@@ -216,6 +216,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
     outcome = describe_outcome(lines[0].label, against) if lines else "Nothing has run."
     answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric or experiment.metrics[0]}
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
+    if experiment.note:
+        answer["note"] = experiment.note
     if answered:
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     if refusals := describe_refusals(answered):

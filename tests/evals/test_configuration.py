@@ -350,9 +350,12 @@ def test_a_gain_is_met_not_met_or_not_decidable_and_changed_bars_are_reported(wb
     verdict = judge(report)
     assert verdict.state in ("failed", "undecided") and verdict.bar == "at least 0.1 above keyword"
     assert report.is_passed == (verdict.state == "undecided")
+    assert "nightly: Hypothesis: As good as keyword" in report.notes
     assert not any("were changed" in note for note in report.notes)
     change_retriever(wb, 6)
     assert judge(wb.check(file)).state == "failed"
+    note = wb.experiments.list()[0].note
+    assert note.startswith("Hypothesis: As good as keyword\n\n") and "at least 0.1 above keyword: failed." in note
     file.write_text(file.read_text().replace("min_gain = 0.1", "min_gain = 0.01"))
     [note] = [note for note in wb.check(file).notes if "were changed" in note]
     assert note.startswith("nightly: its hypothesis, runs or bars were changed: it first ran with others on 20")

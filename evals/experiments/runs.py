@@ -643,6 +643,11 @@ class Experiment(Value):
         return sum(not cell.repetition for cell in self.cells)
 
     @property
+    def brief(self) -> str:
+        """The first line of the note, for lists."""
+        return self.note.partition("\n")[0]
+
+    @property
     def over(self) -> str:
         """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.scope is None else self.scope.text

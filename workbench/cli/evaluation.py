@@ -78,7 +78,7 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
     value = [one.to_dict() | {"winner": winners.get(one.id)} for one in found]
     rows = [
         (one.id, one.title, one.test_set_title, one.over, winners[one.id].label if one.id in winners else "",
-         f"{winners[one.id].score:.4f}" if one.id in winners else "", one.status, ", ".join(one.tags), one.note)
+         f"{winners[one.id].score:.4f}" if one.id in winners else "", one.status, ", ".join(one.tags), one.brief)
         for one in found
     ]  # fmt: skip
     columns = ("Id", "Title", "Test set", "Scope", "Best", "Score", "Status", "Tags", "Note")

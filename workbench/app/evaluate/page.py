@@ -522,7 +522,7 @@ def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, 
     about = f"{experiment.test_set_title}, version {experiment.test_set_version} · scope: {experiment.over} · "
     tags = "".join(f" · #{tag}" for tag in experiment.tags)
     notes = {"title": about + count_text(len(experiment.cells), "run") + tags}
-    notes["title"] += f" · {experiment.note}" if experiment.note else ""
+    notes["title"] += f" · {experiment.brief}" if experiment.note else ""
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
     if winner is not None:

@@ -777,11 +777,7 @@ def check(
         errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
         judged = list(_judge(wb, definition, experiment, runs, errors, save))
         verdicts += judged
-        expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
-        notes += [f"{definition.title}: {sentence}" for sentence in expected]
-        if not experiment.note:  # the app, the command and agents show it
-            lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in judged))
-            experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
+        notes += _note_outcome(experiments, experiment, definition, judged)
         test_set = experiments.test_set(experiment)
         notes += [f"{definition.title}: {note}" for note in describe_weaknesses(test_set, runs, definition.metrics[0])]
         if save and definition.baseline is not None and runs:
@@ -789,6 +785,17 @@ def check(
             report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
             notes.append(f"{definition.title}: the baseline is saved in {definition.baseline}.")
     return CheckReport(file, tuple(verdicts), tuple(notes))
+
+
+def _note_outcome(
+    experiments: Experiments, experiment: Experiment, definition: ExperimentDefinition, judged: Sequence[Verdict]
+) -> list[str]:
+    """Store hypothesis and bars as the note of an experiment without one; return the hypothesis for the report."""
+    expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
+    if not experiment.note:
+        lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in judged))
+        experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
+    return [f"{definition.title}: {sentence}" for sentence in expected]
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:

@@ -746,12 +746,7 @@ def check(
         Cancelled: ``should_stop`` returned True; the answers so far are kept.
     """
     configuration = read_configuration(wb, path)
-    file = configuration.path.name
-    if not configuration.experiments:
-        raise InvalidInput(f"{file} has no experiments; add a table [experiments.NAME].")
-    if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
-        first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
-        raise InvalidInput(f"{file} is not applied ({first}); run: workbench apply {configuration.path}")
+    _check_applied(wb, configuration)
     for definition in configuration.experiments:
         if definition.needs_baseline and not save:
             _read_baseline(wb, definition)
@@ -775,27 +770,38 @@ def check(
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
         runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
         errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
-        judged = list(_judge(wb, definition, experiment, runs, errors, save))
-        verdicts += judged
-        notes += _note_outcome(experiments, experiment, definition, judged)
+        verdicts += _judge(wb, definition, experiment, runs, errors, save)
         test_set = experiments.test_set(experiment)
-        notes += [f"{definition.title}: {note}" for note in describe_weaknesses(test_set, runs, definition.metrics[0])]
+        sentences = _note_outcome(experiments, experiment, definition.hypothesis, verdicts)
+        sentences += describe_weaknesses(test_set, runs, definition.metrics[0])
+        notes += [f"{definition.title}: {sentence}" for sentence in sentences]
         if save and definition.baseline is not None and runs:
             corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
             report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
             notes.append(f"{definition.title}: the baseline is saved in {definition.baseline}.")
-    return CheckReport(file, tuple(verdicts), tuple(notes))
+    return CheckReport(configuration.path.name, tuple(verdicts), tuple(notes))
+
+
+def _check_applied(wb: Workbench, configuration: Configuration) -> None:
+    """Raise InvalidInput if a file has no experiments, or the workbench is not as it describes."""
+    file = configuration.path.name
+    if not configuration.experiments:
+        raise InvalidInput(f"{file} has no experiments; add a table [experiments.NAME].")
+    if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
+        first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
+        raise InvalidInput(f"{file} is not applied ({first}); run: workbench apply {configuration.path}")
 
 
 def _note_outcome(
-    experiments: Experiments, experiment: Experiment, definition: ExperimentDefinition, judged: Sequence[Verdict]
+    experiments: Experiments, experiment: Experiment, hypothesis: str, verdicts: Sequence[Verdict]
 ) -> list[str]:
     """Store hypothesis and bars as the note of an experiment without one; return the hypothesis for the report."""
-    expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
+    expected = [f"Hypothesis: {hypothesis}"] if hypothesis else []
     if not experiment.note:
-        lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in judged))
+        own = (one for one in verdicts if one.experiment == experiment.title)
+        lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in own))
         experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
-    return [f"{definition.title}: {sentence}" for sentence in expected]
+    return expected
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:

@@ -11,7 +11,7 @@ from typing import cast
 
 from workbench.types import JsonValue, format_left_out
 
-OWN_TITLE_KEY = "PDF title"  # the title property of a PDF whose first heading is used as title
+OWN_TITLE_KEY = "pdf_title"  # the title property of a PDF whose first heading is used as title
 DESCRIPTION_KEYS = (
     "description",
     "summary",

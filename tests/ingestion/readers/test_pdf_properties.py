@@ -63,8 +63,8 @@ def test_placeholders_written_by_programs_are_not_properties() -> None:
 def test_the_title_property_is_used_without_a_good_heading_and_kept_next_to_one() -> None:
     alone = read_bytes(make_pdf(title="Laying up of boats"), "sheds.pdf")
     beside = read_bytes(make_pdf(heading="Winter storage", title="Laying up of boats"), "sheds.pdf")
-    assert (alone.title, alone.metadata.get("PDF title")) == ("Laying up of boats", None)
-    assert (beside.title, beside.metadata.get("PDF title")) == ("Winter storage", "Laying up of boats")
+    assert (alone.title, alone.metadata.get("pdf_title")) == ("Laying up of boats", None)
+    assert (beside.title, beside.metadata.get("pdf_title")) == ("Winter storage", "Laying up of boats")
 
 
 @pytest.mark.parametrize("title", ["Microsoft Word - draft7_final", "scan0001.pdf", "untitled", "0001018724-20-000004"])

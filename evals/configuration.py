@@ -764,7 +764,7 @@ def check(
             answers=definition.answers,
             repeats=definition.repeats,
         )
-        notes += _describe_changed_bars(definition, experiments.list(definition.test_set))
+        changed = _describe_changed_bars(definition, experiments.list(definition.test_set))
         experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
         results = {result.cell.label: result for result in experiments.results(experiment.id)}
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
@@ -772,9 +772,10 @@ def check(
         errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
         verdicts += _judge(wb, definition, experiment, runs, errors, save)
         test_set = experiments.test_set(experiment)
-        sentences = _note_outcome(experiments, experiment, definition.hypothesis, verdicts)
-        sentences += describe_weaknesses(test_set, runs, definition.metrics[0])
-        notes += [f"{definition.title}: {sentence}" for sentence in sentences]
+        expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
+        sentences = [*expected, *describe_weaknesses(test_set, runs, definition.metrics[0])]
+        _note_outcome(experiments, experiment, [*expected, *changed], verdicts)
+        notes += [*changed, *(f"{definition.title}: {sentence}" for sentence in sentences)]
         if save and definition.baseline is not None and runs:
             corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
             report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
@@ -793,15 +794,13 @@ def _check_applied(wb: Workbench, configuration: Configuration) -> None:
 
 
 def _note_outcome(
-    experiments: Experiments, experiment: Experiment, hypothesis: str, verdicts: Sequence[Verdict]
-) -> list[str]:
-    """Store hypothesis and bars as the note of an experiment without one; return the hypothesis for the report."""
-    expected = [f"Hypothesis: {hypothesis}"] if hypothesis else []
+    experiments: Experiments, experiment: Experiment, sentences: Sequence[str], verdicts: Sequence[Verdict]
+) -> None:
+    """Store sentences and the outcome of each bar as the note of an experiment without one."""
     if not experiment.note:
-        own = (one for one in verdicts if one.experiment == experiment.title)
-        lines = (*expected, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in own))
+        own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
+        lines = (*sentences, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in own))
         experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
-    return expected
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:

@@ -19,7 +19,18 @@ from evals.experiments.answers import (
     measure_answers,
     read_answers,
 )
-from evals.experiments.leaderboard import LeaderboardLine, Winner, find_winner, load_winner, make_leaderboard
+from evals.experiments.leaderboard import (
+    LeaderboardLine,
+    Winner,
+    describe_judged_outside,
+    describe_leaderboard,
+    describe_weaknesses,
+    describe_wording,
+    find_winner,
+    load_winner,
+    make_leaderboard,
+    select_measured,
+)
 from evals.experiments.runs import (
     Cell,
     CellResult,
@@ -41,7 +52,15 @@ from evals.experiments.runs import (
     repeat_cells,
     score_answers,
 )
-from evals.gateway import ExperimentTables, Row, RunTables, clean_tags, hash_documents, index_corpus
+from evals.gateway import (
+    ExperimentTables,
+    Row,
+    RunTables,
+    clean_tags,
+    hash_documents,
+    index_corpus,
+    read_judged_texts,
+)
 from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
@@ -284,6 +303,32 @@ class Experiments:
         """
         chosen = metric or self.get(experiment_id).metrics[0]
         return make_leaderboard(self.results(experiment_id), chosen)
+
+    def describe(
+        self, experiment: Experiment, results: Sequence[CellResult], metric: str, difference: float | None = None
+    ) -> list[str]:
+        """Return sentences: whether the best run is decided, what the whole test set can show, and its weaknesses.
+
+        Args:
+            experiment: The experiment, which may have asked a pilot of the questions.
+            results: Its results.
+            metric: A measured metric.
+            difference: Also report how many questions this difference needs.
+
+        Raises:
+            InvalidInput: The metric was not measured, or the difference is outside 0..1.
+        """
+        whole = self.test_sets.load(experiment.test_set_id, experiment.test_set_version)
+        test_set, measured = whole.spread(experiment.limit_queries), select_measured(results, metric)
+        runs = {result.cell.label: result.run for result in measured if result.run is not None}
+        asked = len(whole.answerable)
+        lines = make_leaderboard(measured, metric)
+        return [
+            *describe_leaderboard(lines, measured, metric, questions=asked, difference=difference),
+            *describe_judged_outside(self._wb, test_set),
+            *describe_weaknesses(test_set, runs, metric),
+            *describe_wording(test_set, read_judged_texts(self._wb, test_set)),
+        ]
 
     def winners(self, experiments: Sequence[Experiment]) -> dict[str, Winner]:
         """Return the best run of each finished experiment, by experiment id; it is computed once and stored."""

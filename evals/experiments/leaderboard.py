@@ -449,19 +449,32 @@ def _repeats(question: str, text: str) -> bool:
 
 
 def describe_leaderboard(
-    lines: Sequence[LeaderboardLine], results: Sequence[CellResult], metric: str, titles: Mapping[str, str]
+    lines: Sequence[LeaderboardLine],
+    results: Sequence[CellResult],
+    metric: str,
+    titles: Mapping[str, str] | None = None,
+    *,
+    questions: int | None = None,
+    difference: float | None = None,
 ) -> list[str]:
     """Return whether the best run is decided, and which differences its questions can show; [] for a single run.
 
-    ``titles`` are the display names of the runs by label.
+    Args:
+        lines: The leaderboard.
+        results: The runs.
+        metric: The metric of the leaderboard.
+        titles: Display names of the runs by label.
+        questions: Number of questions of the whole test set, if these were a pilot of it.
+        difference: Also report how many questions this difference needs.
     """
+    titles = titles or {line.label: line.label for line in lines}
     differences = [replace(d, a=titles[d.a]) for line in lines if (d := line.against_best) is not None]
     if not differences:
         return []
     values = {result.run_id: _values(result, metric) for result in results if result.run is not None}
     outcome = describe_outcome(titles[lines[0].label], differences)
     pilot = len(next(iter(values.values())))
-    return [outcome, *(describe_power(measure_power(metric, values)) if pilot > 1 else [])]
+    return [outcome, *(describe_power(measure_power(metric, values, questions, difference)) if pilot > 1 else [])]
 
 
 def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ comparisons at once are corrected by Holm's step-down method (Scandinavian Journ
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -426,12 +427,10 @@ def count_questions_needed(
     """Return about how many questions show a difference of means with a power of 80%; None for no difference."""
     if difference < EQUALITY_TOLERANCE or not differing:
         return None
-    needed = 1_000
-    for _ in range(20):  # the quantiles depend on the result
-        needed, before = max(2, ceil((_quantiles(needed, comparisons) * deviation / difference) ** 2)), needed
-        if needed == before:
-            break
-    return max(needed, ceil(count_least(comparisons) / differing))
+    shown = bisect_left(
+        range(2, 10**18), -difference, key=lambda count: -_quantiles(count, comparisons) * deviation / count**0.5
+    )
+    return max(2 + shown, ceil(count_least(comparisons) / differing))
 
 
 def count_least(comparisons: int) -> int:

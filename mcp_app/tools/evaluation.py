@@ -160,15 +160,23 @@ def judge_document(
 
 
 def run_experiment(
-    call: Call, test_set: str, strategies: list[str], metrics: list[str], title: str, answers: bool, repeats: int
+    call: Call,
+    test_set: str,
+    strategies: list[str],
+    metrics: list[str],
+    title: str,
+    answers: bool,
+    repeats: int,
+    pilot: int | None,
 ) -> JsonObject:
     """Start an experiment and return its job."""
     from evals.background import enqueue_experiment
     from evals.evaluation import DEFAULT_METRICS, Experiments
 
     experiment = Experiments(call.wb).create(
-        title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, answers=answers, repeats=repeats
-    )
+        title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, limit_queries=pilot, answers=answers,
+        repeats=repeats,
+    )  # fmt: skip
     job = enqueue_experiment(call.wb, experiment.id)
     call.work_jobs()
     return {
@@ -180,24 +188,22 @@ def run_experiment(
     }
 
 
-def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, offset: int) -> JsonObject:
+def get_leaderboard(
+    call: Call, experiment_id: str, metric: str, difference: float | None, limit: int, offset: int
+) -> JsonObject:
     """Return the runs of an experiment, best first, and whether the best is decided."""
-    from evals.evaluation import (
-        Experiments,
-        compare_answers,
-        describe_outcome,
-        describe_refusals,
-        make_leaderboard,
-        read_answers,
-    )
+    from evals.evaluation import Experiments, compare_answers, describe_refusals, make_leaderboard, read_answers
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
     by_agents = len(experiments.test_set(experiment).by_agents)
     results = experiments.results(experiment_id)
-    lines = make_leaderboard(results, metric or experiment.metrics[0])
+    metric = metric or experiment.metrics[0]
+    lines = make_leaderboard(results, metric)
     answered = read_answers(results)
-    against = [line.against_best for line in lines if line.against_best is not None]
+    notes = experiments.describe(experiment, results, metric, difference)
+    is_compared = any(line.against_best is not None for line in lines)
+    outcome = notes.pop(0) if is_compared else "There is one run." if lines else "Nothing has run."
     rows: list[JsonObject] = [
         {
             "run": line.label,
@@ -213,9 +219,8 @@ def get_leaderboard(call: Call, experiment_id: str, metric: str, limit: int, off
         }
         for line in lines[offset : offset + limit]
     ]
-    outcome = describe_outcome(lines[0].label, against) if lines else "Nothing has run."
-    answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric or experiment.metrics[0]}
-    answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome or "There is one run."}
+    answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric}
+    answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome, "notes": notes}
     if experiment.note:
         answer["note"] = experiment.note
     if answered:
@@ -380,6 +385,7 @@ RUN_EXPERIMENT = Tool(
         Argument("title", "string", "Title of the experiment.", ""),
         Argument("answers", "boolean", "Also answer the questions.", False),
         Argument("repeats", "integer", "Times that an LLM is asked.", 1, low=1, high=20),
+        Argument("pilot", "integer", "Ask only this many questions, to see what all of them can show.", low=2),
     ),
     run=run_experiment,
     read_only=False,
@@ -391,13 +397,15 @@ GET_LEADERBOARD = Tool(
     name="get_leaderboard",
     title="Get the leaderboard",
     description=(
-        "Get the runs of an experiment, best first, with 95% intervals, and whether the best is decided.\n"
+        "Get the runs of an experiment, best first, with 95% intervals, whether the best is decided, and which "
+        "differences the test set can show.\n"
         "Use it after run_experiment; a run is better only if the outcome says Decided.\n"
         'Example: get_leaderboard(experiment_id="exp_123")'
     ),
     arguments=(
         Argument("experiment_id", "string", "The experiment.", required=True),
         Argument("metric", "string", "Metric to order by.", ""),
+        Argument("difference", "number", "Also how many questions it takes to show this difference, such as 0.02."),
         LIMIT,
         ITEM_OFFSET,
     ),
@@ -408,6 +416,7 @@ GET_LEADERBOARD = Tool(
         runs="array",
         total="integer",
         outcome="string",
+        notes="array",
         status="string",
     ),
 )

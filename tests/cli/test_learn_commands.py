@@ -113,6 +113,8 @@ def test_experiments_are_listed_shown_noted_and_opened_by_a_saved_view(
     assert (shown["metric"], [run["label"] for run in shown["runs"]]) == ("mrr@10", ["vector"])
     every = workbench("experiments", "show", made, "--metric", "ndcg@10", "--tag", "candidate")
     assert "nDCG@10" in every.out and "its own corpus" in every.err and "#base #old a start" in every.err
+    assert "Not decided" in every.err and "too few to show any difference" in every.err
+    assert "Each question has a single relevant document" in every.err
     listed = workbench("experiments", "list", "--tag", "base", "--json").json["experiments"]
     assert [(one["title"], one["winner"]["label"] in ("keyword", "vector")) for one in listed] == [("First", True)]
     assert workbench("experiments", "list", "--tag", "other", "--json").json["experiments"] == []

@@ -359,6 +359,8 @@ def test_a_gain_is_met_not_met_or_not_decidable_and_changed_bars_are_reported(wb
     file.write_text(file.read_text().replace("min_gain = 0.1", "min_gain = 0.01"))
     [note] = [note for note in wb.check(file).notes if "were changed" in note]
     assert note.startswith("nightly: its hypothesis, runs or bars were changed: it first ran with others on 20")
+    assert note in wb.experiments.list()[0].note  # so that the app, the command and agents show it
+    assert note not in wb.experiments.list()[1].note
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,17 @@ def test_few_differing_questions_show_nothing_and_the_number_needed_counts_them(
     ]
 
 
+def test_the_number_needed_is_the_smallest_that_shows_the_difference_also_a_large_one() -> None:
+    assert count_questions_needed(0.2, 0.5, comparisons=3) == 7  # 2 / 2**7 is below .05 / 3; the t-test needs 5
+    for deviation, wanted, comparisons in ((0.3, 0.3, 1), (0.35, 0.2, 6), (0.2, 0.05, 3)):
+        needed = count_questions_needed(deviation, wanted, comparisons=comparisons)
+        assert needed is not None
+        smallest = find_smallest_difference(deviation, needed, comparisons=comparisons)
+        assert smallest is not None and smallest <= wanted
+        fewer = find_smallest_difference(deviation, needed - 1, comparisons=comparisons)
+        assert fewer is None or fewer > wanted
+
+
 def test_a_difference_is_decided_or_needs_a_number_of_further_questions() -> None:
     rng = np.random.default_rng(2)
     base = rng.random(60)

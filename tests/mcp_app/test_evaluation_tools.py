@@ -78,6 +78,8 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
+    assert board["notes"][0].startswith("The strategies scored the same on all 2 questions, so power cannot be")
+    assert any(note.startswith("There are only 2 questions") for note in board["notes"])
     assert board["judged_by_agents_only"] == 6
     before = wb.promotions.current()
     proposed = agent("propose_promotion", strategy="keyword", reason="Faster, as good", proposed_by="small")
@@ -98,6 +100,25 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     refused = agent.failure("judge_document", test_set="Animals", **as_ada, rater="Ada")
     assert refused["error"] == "The rater 'Ada' is a person; use another name."
     assert "not found" in agent.failure("get_judging_pool", test_set="sample", strategies=["keyword"])["error"]
+
+
+def test_a_pilot_shows_what_all_questions_can_show_and_how_many_a_difference_needs(agent: Agent, wb: Workbench) -> None:
+    questions = [f"Why do cats purr in month {month}?" for month in range(6)]
+    questions += [f"Who makes honey in month {month}?" for month in range(6)]
+    agent("add_test_questions", title="Animals", questions=questions)
+    ids = {one.title: one.id for one in wb.documents.list()}
+    for question in wb.test_sets.load("Animals").questions:
+        wb.test_sets.judge("Animals", question.id, ids["Cats" if "purr" in question.text else "Dogs"], "relevant")
+    asked = {"test_set": "Animals", "strategies": ["keyword", "vector"], "metrics": ["mrr@10"]}
+    started = agent("run_experiment", **asked, pilot=6)
+    wb.work(make_runners(wb))
+    assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
+    power = " ".join(agent("get_leaderboard", experiment_id=started["experiment_id"], difference=0.05)["notes"])
+    assert "12 questions" in power and "(estimated from 6 of them)" in power
+    assert "A difference of 0.05 needs about " in power
+    assert (
+        "difference" in agent.failure("get_leaderboard", experiment_id=started["experiment_id"], difference=2)["error"]
+    )
 
 
 def test_exact_text_is_found_in_scope_with_lines_around_it_and_in_pages(agent: Agent, wb: Workbench) -> None:

@@ -92,9 +92,10 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
     tag = arguments.tag or experiment.view.tag
-    ranked = make_leaderboard(experiments.results(experiment.id), metric)
-    lines = [one for one in ranked if not tag or tag in one.tags]
-    value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines}
+    results = experiments.results(experiment.id)
+    lines = [one for one in make_leaderboard(results, metric) if not tag or tag in one.tags]
+    notes = experiments.describe(experiment, results, metric)
+    value = {"experiment": experiment, "metric": metric, "tag": tag, "runs": lines, "notes": notes}
     answers, lifts = experiments.answers(experiment.id)
     if answers:
         value |= {"answers": answers, "lift": lifts}
@@ -108,10 +109,8 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     out.table(value, columns, rows, "No runs.")
     if answers:
         out.message(report.render_text(report.make_answer_table(answers)))
-    for sentence in describe_refusals(answers):
+    for sentence in (*notes, *describe_refusals(answers), *(lift.describe() for lift in lifts)):
         out.message(sentence)
-    for lift in lifts:
-        out.message(lift.describe())
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
     out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))
     return 0

@@ -175,10 +175,12 @@ def make_table(run: EvalRun) -> Table:
 def make_text_table(
     title: str, columns: Iterable[str], rows: Iterable[Sequence[str]], left: Container[str] = ("strategy",)
 ) -> Table:
-    """Return a table whose columns are aligned right, but for those in ``left``."""
+    """Return a table whose columns are aligned right, but for those in ``left``; words are never cut."""
     table = Table(title=title, title_justify="left")
-    for name in columns:
-        table.add_column(name, justify="left" if name in left else "right")
+    rows = list(rows)
+    for place, name in enumerate(columns):
+        words = " ".join([name, *(row[place] for row in rows)]).split()
+        table.add_column(name, justify="left" if name in left else "right", min_width=max(map(len, words), default=0))
     for row in rows:
         table.add_row(*row)
     return table
@@ -234,9 +236,10 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
 
 
 def render_text(table: Table) -> str:
-    """Return a table as plain text."""
+    """Return a table as plain text, wider than the terminal if its words need it."""
     stream = StringIO()
-    Console(file=stream, width=int(os.environ.get("COLUMNS", TABLE_WIDTH)), no_color=True).print(table)
+    console = Console(file=stream, width=int(os.environ.get("COLUMNS", TABLE_WIDTH)), no_color=True)
+    console.print(table, crop=False)
     return stream.getvalue().rstrip()
 
 

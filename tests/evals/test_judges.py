@@ -170,6 +170,16 @@ def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteTestS
     assert "0.5000 (2/0)" in report.render_text(report.make_ragas_table(judged))
 
 
+def test_a_wide_table_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    metrics = [name.replace("_", " ") for name in JUDGED_METRICS] * 2
+    rows = [["multi-query@paragraphs", *["0.8442* ±0.0003"] * len(metrics)]]
+    shown = report.render_text(report.make_text_table("Scores", ["strategy", *metrics], rows))
+    for word in ("faithfulness", "relevancy", "correctness", "0.8442*", "±0.0003"):
+        assert shown.count(word) >= 2
+    assert shown.count("±0.0003") == len(metrics) and "…" not in shown
+
+
 def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:
     # 2 of 4 alike; each says "relevant" half the time, so .5 is expected by chance: kappa (.5 - .5) / (1 - .5) = 0
     human = [Judgment("q", name, grade) for name, grade in zip("abcde", (2, 1, 0, 0, 2), strict=True)]

@@ -155,7 +155,9 @@ def evaluate(
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics or DEFAULT_METRICS)
     parameters = parameters_by_strategy(strategies, arguments.set)
     check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
-    if estimate := estimate_run(wb, test_set, strategies, parameters, arguments.index, arguments.budget):
+    planned = (wb, test_set, strategies, parameters, arguments.index, arguments.budget)
+    answers = arguments.answers or arguments.refusals
+    if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats):
         say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
@@ -206,6 +208,9 @@ def _measure_answers(
         for name, refusals in payload["refusals"].items():
             for sentence in refusals.describe():
                 say(f"{name}: {sentence}")
+    for note in result.budget.notes:
+        say(note)
+    payload["notes"] = [*payload.get("notes", []), *result.budget.notes]
 
 
 def _print_tables(

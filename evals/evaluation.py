@@ -19,6 +19,7 @@ from evals.experiments.answers import (
     CITATION_PRECISION,
     AnswerScores,
     Refusals,
+    ask_answers,
     check_unanswerable,
     compare_answers,
     describe_refusals,
@@ -40,6 +41,7 @@ from evals.experiments.leaderboard import (
 from evals.experiments.report import format_spread
 from evals.experiments.runs import (
     MAX_REPEATS,
+    Budget,
     EvalRun,
     Prices,
     Ranking,
@@ -48,6 +50,9 @@ from evals.experiments.runs import (
     ask_question,
     list_variants,
     load_run_file,
+    mean_cost,
+    name_writer,
+    repeat_cells,
     run_strategies,
     score_answers,
 )
@@ -177,6 +182,7 @@ class Evaluation:
     metric: str  # the metric that orders the leaderboard
     notes: tuple[str, ...] = ()  # sentences about anything that was left out, failed, or weakens a conclusion
     wb: Workbench | None = field(default=None, repr=False, compare=False)  # has the documents
+    budget: Budget = field(default_factory=Budget, repr=False, compare=False)  # of everything that is asked for it
 
     @property
     def strategies(self) -> dict[str, StrategyRun]:
@@ -279,17 +285,28 @@ class Evaluation:
             comparison with each of the others.
         """
         assert self.wb is not None
-        names = self._list_asked()
+        names, prices, test_set = self._list_asked(), Prices.from_settings(self.wb.settings), self.run.test_set
+        scores: dict[str, AnswerScores] = {}
+        left_out: list[str] = []
         with progress_bar("Answers", on_progress) as show:
-            scores = {
-                name: measure_answers(
-                    self.wb, self.run.test_set, *self._read_search(name), repeats=repeats, on_progress=show,
-                    should_stop=should_stop,
-                )
-                for name in names
-            }  # fmt: skip
+            for name in names:
+                corpus, strategy, parameters = self._read_search(name)
+                rounds = ask_answers(
+                    self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
+                    on_progress=show, should_stop=should_stop,
+                )  # fmt: skip
+                if missing := sum(len(test_set.asked) - len(answers) for answers in rounds):
+                    left_out.append(f"{name} ({missing:,} of {len(rounds) * len(test_set.asked):,} not written)")
+                    continue
+                priced = (strategy, name_writer(self.wb.settings, parameters), corpus.index.embedding_model)
+                costs = [prices.mean_cost(test_set.asked, answers, *priced) for answers in rounds]
+                scores[name] = measure_answers(test_set, rounds, mean_cost(costs))
+        dollars = {name: one.dollars for name, one in scores.items()}
+        self.budget.notes[:] = report.describe_cost(dollars, len(test_set.asked) * repeats, verb="answers")
+        if left_out:
+            self.budget.notes.append(f"Answers left out, because the budget was used up: {list_choices(left_out, 20)}.")
         found = {name: run.values[self.metric] for name, run in self.strategies.items()}
-        return scores, measure_lifts(names, self.metric, found, scores)
+        return scores, measure_lifts(list(scores), self.metric, found, scores)
 
     def refusals(
         self, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None
@@ -299,14 +316,9 @@ class Evaluation:
         Raises:
             InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
         """
-        assert self.wb is not None
-        with progress_bar("Refusals", on_progress) as show:
-            return {
-                name: measure_refusals(
-                    self.wb, self.run.test_set, *self._read_search(name), on_progress=show, should_stop=should_stop
-                )
-                for name in self._list_asked()
-            }
+        check_unanswerable(self.run.test_set)
+        scores, _ = self.answers(on_progress=on_progress, should_stop=should_stop)
+        return {name: one.refusals for name, one in scores.items() if one.refusals is not None}
 
     def _list_asked(self) -> list[str]:
         """Return the names of the strategies, without run files, best first."""
@@ -381,7 +393,7 @@ class Evaluation:
         """The outcome, what the questions can show, and the notes."""
         is_compared = len(self.strategies) > 1 and len(self.run.test_set.answerable) > 1
         power = describe_power(self.power()) if is_compared else []
-        return [*filter(None, [self.outcome]), *power, *self.notes]
+        return [*filter(None, [self.outcome]), *power, *self.notes, *self.budget.notes]
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.sentences]))
@@ -1087,24 +1099,24 @@ def estimate_run(
     parameters: Mapping[str, Mapping[str, object]],
     index: str | None,
     budget: float | None,
+    *,
+    answers: bool = False,
+    repeats: int = 1,
 ) -> str:
     """Return a sentence on what a run will cost at least; "" if no price is known.
 
     Raises:
         InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
     """
-    named = {name: split_strategy(name, None)[0] for name in strategies}
-    chosen = {name: check_parameters(name, parameters.get(given)) for given, name in named.items()}
-    sentence = report.estimate_cost(
-        test_set, chosen, wb.corpus.index(index).embedding_model, Prices.from_settings(wb.settings)
-    )
-    if budget is not None and budget <= 0:
-        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
-    if budget is not None and not sentence:
-        raise InvalidInput(
-            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
-            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
-        )
+    named = {name: split_strategy(name, index) for name in strategies}
+    cells = [
+        Cell(name, check_parameters(name, parameters.get(given) or parameters.get(name)), over)
+        for given, (name, over) in named.items()
+    ]
+    has_llm = wb.corpus.llm is not None
+    planned = repeat_cells(test_set, cells, repeats, answers=answers, has_llm=has_llm)
+    sentence = report.estimate_cost(wb, test_set, planned, "--pilot")
+    report.check_budget(budget, sentence)
     return sentence
 
 
@@ -1128,12 +1140,13 @@ def measure(
     ``questions`` is the number of questions of the whole test set, if these are a pilot of it.
     """
     checked = check_metrics(metrics or DEFAULT_METRICS)
+    spending = Budget(budget)
     lead = PAGE_METRIC if test_set.pages and not metrics else checked[0]
     with progress_bar("Evaluate", on_progress) as show:
         corpus = index_corpus(wb, test_set, index, on_progress=show, should_stop=should_stop)
         files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(checked)) for spec in run_files]
         run = run_strategies(
-            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=budget, repeats=repeats,
+            wb, test_set, corpus, strategies, checked, parameters=parameters, budget=spending, repeats=repeats,
             on_progress=show, should_stop=should_stop,
         )  # fmt: skip
     run = add_run_files(run, files, checked)
@@ -1143,11 +1156,12 @@ def measure(
         notes.append(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
     notes += [note for file in files for note in file.notes]
-    notes += report.describe_cost(run, questions)
+    costs = {name: one.dollars for name, one in run.strategies.items()}
+    notes += report.describe_cost(costs, len(test_set.answerable), questions)
     if missing := [name for name in dict.fromkeys(strategies) if name not in run.strategies]:
         notes.append(f"Left out, because the budget was used up: {list_choices(missing, 20)}.")
     notes += describe_weaknesses(test_set, run.strategies, lead)
     ids = {key: document_id for document_id, key in corpus.keys.items()}
     notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))
     notes += map(describe_seen_ranker, find_trained_rankers(wb, test_set.name, run.strategies.values()))
-    return Evaluation(run, lead, tuple(notes), wb)
+    return Evaluation(run, lead, tuple(notes), wb, spending)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from statistics import fmean
 
 from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, Question, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
+from workbench.models.model_names import BYTES_PER_TOKEN
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.checks import check_title, clean_tags
@@ -280,9 +282,34 @@ def read_judged_texts(wb: Workbench, test_set: TestSet, ids: Mapping[str, str] |
     return texts
 
 
+MAX_DOCUMENTS_SAMPLED = 20  # documents whose passages are read to estimate the size of a passage
+
+
+def measure_passage_tokens(wb: Workbench, test_set: TestSet, like: str | None = None) -> float | None:
+    """Return the mean tokens of a passage in some documents of a test set's index; None if there is no such index."""
+    index, corpus = wb.corpus.index(like).name, test_set.corpus
+    if corpus is None:
+        ids = [document.id for document in list_documents(wb, resolve_scope(wb, test_set.scope), like)]
+    else:
+        title = _name_source(test_set.name, corpus.hash)
+        sources = [one.id for one in wb.corpus.sources.list(source_type=DATASET) if one.title == title]
+        source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else next(iter(sources), "")
+        index = _name_index(source_id, corpus.hash, wb.corpus.index(like))
+        if index not in wb.corpus.indexes.of_dataset(source_id):
+            return None
+        ids = [document.id for document in wb.corpus.documents.by_key(source_id, index).values()]
+    sampled = ids[:: max(1, len(ids) // MAX_DOCUMENTS_SAMPLED)]
+    sizes = [len(hit.text.encode()) for key in sampled for hit in wb.documents.passages(key, index=index)]
+    return fmean(sizes) / BYTES_PER_TOKEN if sizes else None
+
+
+def _name_source(test_set: str, corpus_hash: str) -> str:
+    return f"{test_set} {corpus_hash[:12]}"
+
+
 def ensure_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
     """Return the source that holds a test set's documents, creating it if there is none."""
-    title = f"{name} {corpus.hash[:12]}"
+    title = _name_source(name, corpus.hash)
     for _ in range(2):
         for source in wb.corpus.sources.list(source_type=DATASET):
             if source.title == title:
@@ -357,9 +384,13 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
     return digest.hexdigest()
 
 
-def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+def _name_index(source_id: str, corpus_hash: str, like: Index) -> str:
     digest = hashlib.sha256(f"{source_id} {corpus_hash} {hash_settings(like)}".encode()).hexdigest()[:8]
-    name = f"ds_{digest}_{like.chunker.partition(':')[0]}"
+    return f"ds_{digest}_{like.chunker.partition(':')[0]}"
+
+
+def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+    name = _name_index(source_id, corpus_hash, like)
     try:
         return wb.corpus.indexes.get(name)
     except NotFound:

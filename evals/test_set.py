@@ -313,6 +313,11 @@ class TestSet:
         return tuple(one for one in self.questions if one.has_no_answer and one.id not in answerable)
 
     @cached_property
+    def asked(self) -> tuple[Question, ...]:
+        """The questions that are answered: first those that should be refused, then the answerable ones."""
+        return (*self.unanswerable, *self.answerable)
+
+    @cached_property
     def nowhere(self) -> tuple[str, ...]:
         """The relevant documents that are missing from the test set's own corpus."""
         if not isinstance(self.corpus, FolderCorpus):

@@ -9,6 +9,9 @@ model's name chooses how it behaves:
     chatty      prose where JSON was asked for   cut      breaks the stream off after some words
     refusing    NOT FOUND                        locked   401
     moody       another text every second time
+    late-N      answers after N milliseconds
+
+GET returns how often each prompt was sent, most often first.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,6 +79,11 @@ class Endpoint(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self) -> None:
+        with lock:
+            counts = [times for _, times in seen.most_common()]
+        self._send(200, json.dumps(counts).encode())
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model, messages = body["model"], body["messages"]
@@ -82,6 +91,8 @@ class Endpoint(BaseHTTPRequestHandler):
         with lock:
             seen[self.client_address[0], model + messages[-1]["content"]] += 1
             times = seen[self.client_address[0], model + messages[-1]["content"]]
+        if kind == "late":
+            time.sleep(int(count) / 1000)
         if kind == "slow":
             self.connection.recv(1)  # until the caller gives up and closes
             return

@@ -5,21 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import fmean
-from typing import Any
 
-from evals.experiments.runs import CellResult, average_values, list_changed, measure_spread
+from evals.experiments.runs import (
+    Budget,
+    CellResult,
+    Prices,
+    Ranking,
+    Reply,
+    answer_question,
+    average_values,
+    mean_usage,
+    measure_spread,
+    name_writer,
+)
 from evals.gateway import IndexedCorpus
 from evals.measures.significance import Lift, measure_lift
-from evals.test_set import Question, TestSet
+from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
-from workbench.retrieval.options import Ask
-from workbench.types import VECTOR, OnProgress, ParameterValue, Passage, Progress, ShouldStop, Value
+from workbench.types import OnProgress, ParameterValue, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
-PASSAGES_READ = 6  # passages per answer, as in the app
 
 
 # Refusals
@@ -99,6 +107,13 @@ class AnswerScores(Value):
     refusals: Refusals | None = None  # None if no question is marked as without an answer
     # Standard deviation of each measure over the repetitions of an LLM; {} without repetitions.
     spread: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)  # means per answer, with those of its search
+    dollars: float | None = None  # mean cost of an answer with its search; None if no price is known
+
+    @property
+    def llm_tokens(self) -> float:
+        """The mean number of tokens that an LLM reads and writes for an answer."""
+        return self.usage.get("llm_input_tokens", 0.0) + self.usage.get("llm_output_tokens", 0.0)
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -112,7 +127,7 @@ class AnswerScores(Value):
         return HOLDING if any(self.values.get(HOLDING, {}).values()) else CITATION_RECALL
 
 
-def measure_answers(
+def ask_answers(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -120,9 +135,10 @@ def measure_answers(
     parameters: Mapping[str, ParameterValue] | None = None,
     *,
     repeats: int = 1,
+    budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-) -> AnswerScores:
+) -> list[dict[str, Ranking]]:
     """Answer every question that has relevant documents or is marked as without an answer; by extracts without an LLM.
 
     Args:
@@ -132,26 +148,51 @@ def measure_answers(
         strategy: Name of the strategy that finds the passages; the promoted one if None.
         parameters: Parameters of the strategy, by name.
         repeats: Number of times that a configured LLM answers; extracts are always the same.
+        budget: Stop when it is used up; the last round is then incomplete.
         on_progress: Called before each question.
         should_stop: Polled before each question.
 
+    Returns:
+        The answers of each round by question id.
+
     Raises:
         InvalidInput: No question has a relevant document. Cancelled: ``should_stop`` returned True.
+        ModelError: The LLM did not answer.
     """
-    questions = test_set.answerable
-    if not questions:
+    if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
-    without = len(test_set.unanswerable)
-    asked = [*test_set.unanswerable, *questions]
-    every_round = [
-        _answer_all(wb, corpus, strategy, asked, "answers", on_progress, should_stop, parameters)
-        for _ in range(repeats if wb.corpus.llm is not None else 1)
-    ]
-    rounds = [answers[without:] for answers in every_round]
-    measured = [_measure_round(test_set, corpus, questions, answers) for answers in rounds]
+    rounds: list[dict[str, Ranking]] = [{} for _ in range(repeats if wb.corpus.llm is not None else 1)]
+    prices, writer = Prices.from_settings(wb.settings), name_writer(wb.settings, parameters or {})
+    total = len(rounds) * len(test_set.asked)
+    for number, (answers, question) in enumerate(product(rounds, test_set.asked)):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; no answers were kept.")
+        if budget is not None and budget.left <= 0:
+            break
+        if on_progress is not None:
+            on_progress(Progress(number, total, "answers"))
+        answers[question.id] = answer_question(wb, corpus, question, strategy, parameters or {})
+        if budget is not None and strategy is not None:
+            priced = (strategy, writer, corpus.index.embedding_model)
+            budget.spent += prices.cost(question.text, answers[question.id], *priced)
+    return rounds
+
+
+def measure_answers(
+    test_set: TestSet, rounds: Sequence[Mapping[str, Ranking]], dollars: float | None = None
+) -> AnswerScores:
+    """Return the scores of answers.
+
+    Args:
+        test_set: Questions with judgments.
+        rounds: The answers by question id, of each repetition of an LLM.
+        dollars: Mean cost of an answer, if it is known.
+    """
+    questions, without = test_set.answerable, len(test_set.unanswerable)
+    measured = [_measure_round(test_set, answers) for answers in rounds]
     values = average_values(measured)
     means = {name: fmean(own.values()) for name, own in values.items() if own}
-    every = [answer for answers in rounds for answer in answers]
+    every = [_read_reply(answers[question.id]) for answers in rounds for question in questions]
     lengths = sorted(0 if answer.refused else len(CITATION_MARK.sub("", answer.text).split()) for answer in every)
     precision = means.get(CITATION_PRECISION)
     return AnswerScores(
@@ -163,23 +204,22 @@ def measure_answers(
         longest=lengths[int(0.9 * (len(lengths) - 1))],
         refused=round(fmean(answer.refused for answer in every), 4),
         values=values,
-        refusals=_count_refused(every_round[0], without) if without else None,
+        refusals=count_refused(test_set, rounds[0]) if without else None,
         spread=measure_spread(measured),
+        usage=mean_usage([answer for answers in rounds for answer in answers.values()]),
+        dollars=dollars,
     )
+
+
+def _read_reply(answer: Ranking) -> Reply:
+    assert answer.reply is not None
+    return answer.reply
 
 
 def read_answers(results: Sequence[CellResult]) -> dict[str, AnswerScores]:
     """Return the answers of an experiment's runs, by label, in the order of the runs."""
-    stored = {one.cell.label: one.extra["answers"] for one in results if "answers" in one.extra}
-    return {label: _parse_scores({**scores}) for label, scores in stored.items()}
-
-
-def _parse_scores(stored: dict[str, Any]) -> AnswerScores:
-    if stored.get("refusals"):
-        found: dict[str, Any] = {**stored["refusals"]}
-        curve = tuple(RefusalPoint(**point) for point in found.pop("curve"))
-        stored["refusals"] = Refusals(**found, curve=curve)
-    return AnswerScores(**stored)
+    read = {one.cell.label: one.extra.get("answers") for one in results}
+    return {label: scores for label, scores in read.items() if isinstance(scores, AnswerScores)}
 
 
 def describe_refusals(answers: Mapping[str, AnswerScores], titles: Mapping[str, str] | None = None) -> list[str]:
@@ -247,51 +287,17 @@ def measure_lifts(
     return [measure_lift(ordered[0], name, (metric, found), (measure, answered)) for name in ordered[1:]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    refused: bool
-    text: str
-    passages: Sequence[Passage]
-    cited: Sequence[Passage]
-
-
-def _answer_all(
-    wb: Workbench,
-    corpus: IndexedCorpus,
-    strategy: str | None,
-    questions: Sequence[Question],
-    message: str,
-    on_progress: OnProgress | None,
-    should_stop: ShouldStop | None,
-    parameters: Mapping[str, ParameterValue] | None = None,
-) -> list[_Reply]:
-    """Return the answers to questions, in their order. Raises Cancelled."""
-    answers: list[_Reply] = []
-    own = list_changed(strategy, parameters) if strategy and parameters else {}
-    for number, question in enumerate(questions):
-        if should_stop is not None and should_stop():
-            raise Cancelled("Stopped; no answers were kept.")
-        if on_progress is not None:
-            on_progress(Progress(number, len(questions), message))
-        ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, own, history=question.turns)
-        answer = wb.answers.ask(question.text, ask).answer()
-        cited = [answer.passages[citation.number - 1] for citation in answer.citations]
-        answers.append(_Reply(answer.refused, answer.text, answer.passages, cited))
-    return answers
-
-
-def _measure_round(
-    test_set: TestSet, corpus: IndexedCorpus, questions: Sequence[Question], answers: Sequence[_Reply]
-) -> dict[str, dict[str, float]]:
+def _measure_round(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
     """Return {measure: {question id: value}}; questions without reference answer or citation lack those measures."""
     values: dict[str, dict[str, float]] = {}
-    for question, answer in zip(questions, answers, strict=True):
+    for question in test_set.answerable:
         own: dict[str, float | None] = {}
+        reply = _read_reply(answers[question.id])
         if question.reference_answer:
-            text = CITATION_MARK.sub("", answer.text)
-            own[HOLDING] = float(not answer.refused and contains_answer(text, question.reference_answer))
-        cited = [(corpus.key(one.document_id), one.start, one.end) for one in answer.cited]
-        own[CITATION_PRECISION], own[CITATION_RECALL] = measure_citations(cited, list_relevant(test_set, question.id))
+            text = CITATION_MARK.sub("", reply.text)
+            own[HOLDING] = float(not reply.refused and contains_answer(text, question.reference_answer))
+        relevant = list_relevant(test_set, question.id)
+        own[CITATION_PRECISION], own[CITATION_RECALL] = measure_citations(reply.cited, relevant)
         for name, value in own.items():
             if value is not None:
                 values.setdefault(name, {})[question.id] = value
@@ -347,18 +353,17 @@ def measure_refusals(
         InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
     """
     check_unanswerable(test_set)
-    asked = [*test_set.unanswerable, *test_set.answerable]
-    answers = _answer_all(wb, corpus, strategy, asked, "refusals", on_progress, should_stop, parameters)
-    return _count_refused(answers, len(test_set.unanswerable))
+    [answers] = ask_answers(
+        wb, test_set, corpus, strategy, parameters, on_progress=on_progress, should_stop=should_stop
+    )
+    return count_refused(test_set, answers)
 
 
-def _count_refused(answers: Sequence[_Reply], unanswerable: int) -> Refusals:
-    """Return the figures of refusals; the first ``unanswerable`` of the answers are to questions without one."""
-    similarities: list[float | None] = []
-    for answer in answers:
-        cosines = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
-        similarities.append(max(cosines, default=None if answer.passages else 0.0))
-    return count_refusals([answer.refused for answer in answers], similarities, unanswerable)
+def count_refused(test_set: TestSet, answers: Mapping[str, Ranking]) -> Refusals:
+    """Return the figures of the refusals of one round of answers."""
+    replies = [_read_reply(answers[question.id]) for question in test_set.asked]
+    refused, similarities = [reply.refused for reply in replies], [reply.similarity for reply in replies]
+    return count_refusals(refused, similarities, len(test_set.unanswerable))
 
 
 def check_unanswerable(test_set: TestSet) -> None:

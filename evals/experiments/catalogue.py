@@ -31,6 +31,7 @@ from evals.experiments.leaderboard import (
     make_leaderboard,
     select_measured,
 )
+from evals.experiments.report import check_budget, estimate_cost
 from evals.experiments.runs import (
     Cell,
     CellResult,
@@ -44,6 +45,7 @@ from evals.experiments.runs import (
     list_asked_cells,
     make_cells,
     make_run_row,
+    mean_cost,
     merge_repetitions,
     parse_answer,
     parse_experiment,
@@ -65,6 +67,7 @@ from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics, max
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
+from workbench.formatting import format_dollars
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
 from workbench.types import JsonObject, OnProgress, ParameterValue, Progress, ShouldStop, to_plain
 from workbench.workbench import Workbench
@@ -97,6 +100,7 @@ class Experiments:
         bars_hash: str = "",
         answers: bool = False,
         repeats: int = 1,
+        budget: float | None = None,
     ) -> Experiment:
         """Create an experiment on the current version of a stored test set; ``run`` executes it.
 
@@ -111,18 +115,22 @@ class Experiments:
             bars_hash: Hash of the bars that it is made for.
             answers: Whether each run also answers the questions, by extracts if no LLM is configured.
             repeats: How often strategies that call an LLM run, and a configured LLM answers (1..20).
+            budget: Stop when the stored searches and answers of its runs have cost this many dollars.
 
         Raises:
-            NotFound: No such test set or index. InvalidInput: An unknown metric, or no answerable question.
+            NotFound: No such test set or index. InvalidInput: An unknown metric, no answerable question, or a budget
+                that cannot stop anything.
             ScopeError: A part of the test set's scope has been deleted.
         """
         info = self.test_sets.find_or_add(test_set)
         chosen = self.test_sets.load(info.id).spread(limit_queries)
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
-        planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats)
+        has_llm = self._wb.corpus.llm is not None
+        planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats, answers=answers, has_llm=has_llm)
         for index in {cell.index for cell in planned}:
             self._wb.corpus.index(index)
+        check_budget(budget, estimate_cost(self._wb, chosen, planned))
         plan: JsonObject = {
             "cells": [to_plain(cell) for cell in planned],
             "metrics": list(check_metrics(metrics)),
@@ -130,6 +138,7 @@ class Experiments:
             "bars_hash": bars_hash,
             "answers": answers,
             "repeats": repeats,
+            "budget": budget,
         }
         values: JsonObject = {
             "id": experiment_id,
@@ -215,7 +224,8 @@ class Experiments:
         self._experiments.save_view(experiment.id, {"metric": metric, "runs": list(runs), "tag": tag})
 
     def _check_runs(self, experiment: Experiment, labels: Sequence[str]) -> None:
-        started = [row["label"] for row in self._experiments.runs(experiment.id)]
+        rows = self._experiments.runs(experiment.id)
+        started = [row["label"] for row in rows if not experiment.cells[row["position"]].answers]
         for label in labels:
             if label not in started:
                 raise NotFound("run", label, f"Use one of {list_choices(started, 20)}.")
@@ -253,15 +263,14 @@ class Experiments:
                 outcomes = ask_all(experiment, test_set)
             else:
                 outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
-            if experiment.answers:
-                self._answer(experiment, test_set, on_progress, should_stop)
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to resume.")
             raise
         except WorkbenchError as error:
             self._experiments.set_status(experiment.id, "failed", str(error))
             raise
-        self._experiments.set_status(experiment.id, "done", _summarise(experiment, outcomes))
+        status = "stopped" if any(outcome.left_out for outcome in outcomes) else "done"
+        self._experiments.set_status(experiment.id, status, _summarise(experiment, outcomes))
         return self.get(experiment.id)
 
     def results(self, experiment_id: str) -> list[CellResult]:
@@ -270,8 +279,10 @@ class Experiments:
         test_set = self.test_set(experiment)
         prices = Prices.from_settings(self._wb.settings)
         rows = self._experiments.runs(experiment.id)
-        results = [self._result(experiment, test_set, row, prices) for row in rows]
-        return add_answer_values(merge_repetitions(results))
+        answering = [row for row in rows if experiment.cells[row["position"]].answers]
+        searches = [self._result(experiment, test_set, row, prices) for row in rows if row not in answering]
+        results = merge_repetitions(searches)
+        return add_answer_values([self._add_answers(experiment, test_set, one, answering, prices) for one in results])
 
     def answers(self, experiment_id: str, metric: str | None = None) -> tuple[dict[str, AnswerScores], list[Lift]]:
         """Return what the answers of the runs contain and cite, and whether better retrieval reached them.
@@ -351,25 +362,25 @@ class Experiments:
         """Store the verdicts on a run in addition to its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
 
-    def _answer(
-        self, experiment: Experiment, test_set: TestSet, on_progress: OnProgress | None, should_stop: ShouldStop | None
-    ) -> None:
-        """Answer the questions with every finished run that has no answers yet. Raises Cancelled."""
-        results = [result for result in self.results(experiment.id) if "answers" not in result.extra]
-        runs = [(result, result.run) for result in results if result.run is not None and not result.cell.file_hash]
-        for number, (result, run) in enumerate(runs):
-
-            def report(part: Progress, number: int = number, label: str = result.cell.label) -> None:
-                if on_progress is not None:
-                    on_progress(Progress(number * part.total + part.done, len(runs) * part.total, f"{label}: answers"))
-
-            corpus = index_corpus(self._wb, test_set, result.cell.index, should_stop=should_stop)
-            scores = measure_answers(
-                self._wb, test_set, corpus, result.cell.strategy, run.parameters, repeats=experiment.repeats,
-                on_progress=report, should_stop=should_stop,
-            )  # fmt: skip
-            self.note(experiment, result, {"answers": scores.to_dict()})
-            report(Progress(scores.questions, scores.questions, ""))
+    def _add_answers(
+        self, experiment: Experiment, test_set: TestSet, result: CellResult, rows: Sequence[Row], prices: Prices
+    ) -> CellResult:
+        """Return a result with the scores of its answers once all are there, or with the reason for missing ones."""
+        cells = enumerate(experiment.cells)
+        planned = {position for position, cell in cells if cell.answers and cell.run == result.cell}
+        own = [row for row in rows if row["position"] in planned]
+        error = next((row["error"] for row in own if row["status"] == "failed"), None)
+        if error is not None:
+            return replace(result, error=result.error or f"Its answers failed: {error}")
+        if not planned or sum(row["status"] == "done" for row in own) < len(planned):
+            return result
+        rounds, costs = [], []
+        for row in own:
+            rounds.append({answer["question_id"]: parse_answer(answer) for answer in self._runs.answers(row["id"])})
+            search = (row["strategy"], row["parameters"], row["index_settings"]["embedding_model"])
+            costs.append(prices.mean_cost(test_set.asked, rounds[-1], *search))
+        scores = measure_answers(test_set, rounds, mean_cost(costs))
+        return replace(result, extra={**result.extra, "answers": scores})
 
     def _result(self, experiment: Experiment, test_set: TestSet, row: Row, prices: Prices) -> CellResult:
         run = None
@@ -396,10 +407,20 @@ def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
 
 def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     """Report the numbers of new, stored and failed answers."""
-    failed = len({replace(experiment.cells[one.cell], repetition=0).label for one in outcomes if one.failed})
-    asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
-    failures = f"{failed} of {experiment.runs} runs failed. " if failed else ""
-    return f"{failures}{asked:,} questions run, {stored:,} cached."
+    failed = len({experiment.cells[one.cell].run.label for one in outcomes if one.failed})
+    sentences = [f"{failed} of {experiment.runs} runs failed."] if failed else []
+    searches = [one for one in outcomes if not experiment.cells[one.cell].answers]
+    answers = [one for one in outcomes if experiment.cells[one.cell].answers]
+    for verb, own in (("questions run", searches), ("answers written", answers)):
+        if own:
+            sentences.append(f"{sum(one.asked for one in own):,} {verb}, {sum(one.stored for one in own):,} cached.")
+    if any(one.left_out for one in outcomes):
+        left = [sum(one.left_out for one in own) for own in (searches, answers)]
+        sentences.append(
+            f"The budget of {format_dollars(experiment.budget or 0)} was used up: {left[0]:,} searches and {left[1]:,} "
+            "answers are left out. A new experiment with a higher budget reuses what is stored."
+        )
+    return " ".join(sentences)
 
 
 # Experiments as shared jobs

@@ -15,14 +15,27 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import HOLDING, AnswerScores, Refusals
-from evals.experiments.runs import BYTES_PER_TOKEN, EvalRun, Experiment, Prices, StrategyRun
+from evals.experiments.runs import (
+    BYTES_PER_TOKEN,
+    PASSAGES_READ,
+    Cell,
+    EvalRun,
+    Experiment,
+    Prices,
+    StrategyRun,
+    name_models,
+    name_writer,
+)
+from evals.gateway import measure_passage_tokens
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
 from workbench.formatting import format_dollars
-from workbench.types import JsonObject, ParameterValue
+from workbench.retrieval.strategies import check_parameters
+from workbench.types import JsonObject
+from workbench.workbench import Workbench
 
 # An experiment as a notebook
 
@@ -47,8 +60,9 @@ pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line 
 
 def to_notebook(experiment: Experiment) -> str:
     """Return the JSON of a notebook (nbformat 4.5) without outputs."""
-    asked = [cell for cell in experiment.cells if not cell.file_hash and not cell.repetition]
-    options = {"answers": experiment.answers or None, "repeats": experiment.repeats if experiment.repeats > 1 else None}
+    asked = [cell for cell in experiment.cells if not cell.file_hash and cell == cell.run]
+    repeats = experiment.repeats if experiment.repeats > 1 else None
+    options = {"answers": experiment.answers, "repeats": repeats, "budget": experiment.budget}
     cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in asked)
     run = _RUN_CELL.format(
         title=experiment.title,
@@ -244,16 +258,24 @@ def render_text(table: Table) -> str:
 
 
 def make_answer_table(answers: Mapping[str, AnswerScores]) -> Table:
-    """Return a table of what answers contain and cite, and of their lengths."""
+    """Return a table of what answers contain and cite, of their lengths, and of their cost with their searches."""
     rows: list[Sequence[str]] = []
+    asks_llm = any(row.usage.get("llm_calls") for row in answers.values())
+    priced = any(row.dollars is not None for row in answers.values())
     for name, row in answers.items():
         cells = [
             ("-" if value is None else f"{value:.{TABLE_DIGITS}f}") + format_spread(row.spread, measure)
             for measure, value in row.means.items()
         ]
-        rows.append((name, str(row.questions), *cells, f"{row.words:.1f}", str(row.longest), f"{row.refused:.4f}"))
+        cells += [f"{row.words:.1f}", str(row.longest), f"{row.refused:.4f}"]
+        if asks_llm:
+            cells += [f"{row.usage['llm_calls']:.1f}", f"{row.llm_tokens:,.0f}"]
+        if priced:
+            cells.append("" if row.dollars is None else format_dollars(row.dollars * 1000))
+        rows.append((name, str(row.questions), *cells))
     cited = ("citation precision", "citation recall")
-    columns = ("strategy", "questions", HOLDING, *cited, "words (mean)", "words (p90)", "refused")
+    columns = ["strategy", "questions", HOLDING, *cited, "words (mean)", "words (p90)", "refused"]
+    columns += [*(["LLM calls", "LLM tokens"] if asks_llm else []), *(["$ per 1,000"] if priced else [])]
     return make_text_table("Answers: holding is the share that contains the reference answer", columns, rows)
 
 
@@ -262,51 +284,70 @@ def format_spread(spread: Mapping[str, float], name: str) -> str:
     return f" ±{spread[name]:.{TABLE_DIGITS}f}" if name in spread else ""
 
 
-def estimate_cost(
-    test_set: TestSet, strategies: Mapping[str, Mapping[str, ParameterValue]], model: str, prices: Prices
-) -> str:
+def estimate_cost(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot") -> str:
     """Return a sentence on what a run will cost at least, before it; "" if no price is known.
 
-    Args:
-        test_set: The questions.
-        strategies: Parameters by strategy, without its index.
-        model: The model that embeds the questions.
-        prices: The known prices.
+    The text that the LLM reads for an answer is estimated from the passages of the index, if there are any.
     """
-    questions = test_set.answerable
-    tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
-    total, parts = 0.0, []
-    for name, parameters in strategies.items():
-        embedding, reranking = prices.rates(name, parameters, model)
+    prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
+    has_llm = wb.corpus.llm is not None
+    for cell in cells:
+        model = wb.corpus.index(cell.index).embedding_model
+        name = name_writer if cell.answers else name_models
+        parameters = name(wb.settings, check_parameters(cell.strategy, cell.parameters))
+        questions = test_set.asked if cell.answers else test_set.answerable
+        embedding, reranking = prices.rates(cell.strategy, parameters, model)
+        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
         total += tokens * embedding + len(questions) * reranking
-        if any(prices.llm_rates(parameters)):
-            parts.append(f"the LLM of {name}")
+        read, written = prices.llm_rates(parameters)
+        if cell.answers and has_llm and (read or written):
+            size = measure_passage_tokens(wb, test_set, cell.index)
+            total += len(test_set.answerable) * PASSAGES_READ * (size or 0.0) * read / 1e6
+            parts["what the LLM writes" if size else "the answers of the LLM"] = None
+        elif not cell.answers and (read or written):
+            parts[f"the LLM of {cell.strategy}"] = None
     if prices.machine:
-        parts.append(f"the machine at {format_dollars(prices.machine)} per hour")
+        parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
     if not total and not parts:
         return ""
-    count = f"{len(questions) * len(strategies):,} searches"
+    answers = sum(cell.answers for cell in cells)
+    count = f"{len(test_set.answerable) * (len(cells) - answers):,} searches"
+    count += f" and {len(test_set.asked) * answers:,} answers" if answers else ""
     if not parts:
         return f"{count} cost about {format_dollars(total)}."
     known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
-    return f"{known}: it depends on {' and '.join(parts)}; --pilot measures it on a few questions."
+    return f"{known}: it depends on {' and '.join(parts)}; {pilot} measures it on a few questions."
 
 
-def describe_cost(run: EvalRun, questions: int) -> tuple[str, ...]:
-    """Return a sentence on what the searches of a run cost; () if no price is known.
+def check_budget(budget: float | None, estimate: str) -> None:
+    """Raise InvalidInput for a budget that is 0 or less, or that cannot stop anything because no price is known."""
+    if budget is not None and budget <= 0:
+        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
+    if budget is not None and not estimate:
+        raise InvalidInput(
+            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
+            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
+        )
+
+
+def describe_cost(
+    costs: Mapping[str, float | None], asked: int, questions: int = 0, verb: str = "searches"
+) -> tuple[str, ...]:
+    """Return a sentence on what the searches or answers of a run cost; () if no price is known.
 
     Args:
-        run: The run.
+        costs: Mean cost of a question in dollars by strategy; None if no price is known.
+        asked: Number of questions.
         questions: Number of questions of the whole test set, if these were a pilot of it.
+        verb: "searches" or "answers".
     """
-    costs = {name: strategy.dollars for name, strategy in run.strategies.items() if strategy.dollars is not None}
-    if not costs:
+    known = {name: cost for name, cost in costs.items() if cost is not None}
+    if not known:
         return ()
-    asked = len(run.test_set.answerable)
-    each = ", ".join(f"{name} {format_dollars(cost * 1000)}" for name, cost in costs.items())
-    total = sum(costs.values())
+    each = ", ".join(f"{name} {format_dollars(cost * 1000)}" for name, cost in known.items())
+    total = sum(known.values())
     rest = f" All {questions:,} questions cost about {format_dollars(total * questions)}." if questions > asked else ""
-    return (f"The searches cost {format_dollars(total * asked)}; per 1,000 questions: {each}.{rest}",)
+    return (f"The {verb} cost {format_dollars(total * asked)}; per 1,000 questions: {each}.{rest}",)
 
 
 # Comparison with a saved baseline

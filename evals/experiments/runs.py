@@ -48,7 +48,7 @@ from evals.measures.metrics import (
     measure_unjudged,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
-from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, ModelError, WorkbenchError, list_choices
 from workbench.formatting import count_text
 from workbench.models.llm import count_llm_usage
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, parse_llm_price
@@ -62,6 +62,7 @@ from workbench.retrieval.strategies import (
     split_strategy,
 )
 from workbench.types import (
+    TOTAL,
     VECTOR,
     Index,
     JsonObject,
@@ -128,6 +129,7 @@ def hash_json(value: object) -> str:
 
 
 MAX_REPEATS = 20  # of a strategy that calls an LLM
+PASSAGES_READ = 6  # passages per answer, as in the app
 SEARCH_LIMIT = 10  # passages of the timed search, as many as the app shows
 PAGE_FAMILIES = ("page-hit", "page-hit-within")  # in all documents, and within the right one
 SPAN_CUTOFF = 5  # passages used by span metrics, as in chunking_evaluation
@@ -148,12 +150,22 @@ class RankedPassage(Value):
 
 @dataclass(frozen=True, slots=True)
 class Usage(Value):
-    """What one search takes: tokens of the text it returns (estimated), calls of the LLM, and their tokens."""
+    """What a search or an answer takes: tokens of the text found (estimated), calls of the LLM, and their tokens."""
 
     context_tokens: int = 0
     llm_calls: int = 0
     llm_input_tokens: int = 0
     llm_output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Value):
+    """The text that answers a question; ``cited`` has the document, start and end of each cited passage."""
+
+    text: str
+    refused: bool
+    cited: tuple[tuple[str, int, int], ...]
+    similarity: float | None  # best cosine of the passages; None if the strategy has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +181,8 @@ class Ranking(Value):
     latency_ms: float
     degraded: tuple[str, ...] = ()
     within: tuple[RankedPassage, ...] = ()
-    usage: Usage = Usage()  # of the timed search
+    usage: Usage = Usage()  # of the timed search, or of the whole answer
+    reply: Reply | None = None  # if the question was answered, not only searched for
     has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
 
     def without_itself(self) -> Ranking:
@@ -182,6 +195,18 @@ class Ranking(Value):
             passages=tuple(hit for hit in self.passages if hit.document != self.question_id),
             has_lost_itself=True,
         )
+
+
+def mean_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the mean of the known costs; None if none is known."""
+    known = [cost for cost in costs if cost is not None]
+    return fmean(known) if known else None
+
+
+def mean_usage(answers: Sequence[Ranking]) -> dict[str, float]:
+    """Return the mean of each figure of ``Usage``."""
+    rows = np.array([astuple(answer.usage) for answer in answers], dtype=np.float64)
+    return dict(zip(Usage().to_dict(), rows.mean(axis=0).round(3).tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -225,10 +250,7 @@ class StrategyRun:
     @property
     def usage(self) -> dict[str, float]:
         """The mean of each figure of ``Usage`` per question; empty for a run file."""
-        if not self.latency_ms:
-            return {}
-        rows = np.array([astuple(answer.usage) for answer in self.answers.values()], dtype=np.float64)
-        return dict(zip(Usage().to_dict(), rows.mean(axis=0).round(3).tolist(), strict=True))
+        return mean_usage(list(self.answers.values())) if self.latency_ms else {}
 
     @property
     def latency_ms(self) -> dict[str, float]:
@@ -327,6 +349,20 @@ class Prices(Value):
         return len(question.encode()) / BYTES_PER_TOKEN * embedding + reranking + llm + machine
 
 
+@dataclass
+class Budget:
+    """The dollars that a run may cost (None for no limit), what it has cost, and what it left out."""
+
+    dollars: float | None = None
+    spent: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def left(self) -> float:
+        """The dollars that are left; infinity without a limit."""
+        return math.inf if self.dollars is None else self.dollars - self.spent
+
+
 def run_strategies(
     wb: Workbench,
     test_set: TestSet,
@@ -335,14 +371,14 @@ def run_strategies(
     metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     parameters: Mapping[str, Mapping[str, object]] | None = None,
-    budget: float | None = None,
+    budget: Budget | None = None,
     repeats: int = 1,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> EvalRun:
     """Run strategies over a test set's answerable questions, one after another.
 
-    NAME@INDEX runs a strategy over another index than that of ``corpus``. When the ``budget`` (in dollars) is used up,
+    NAME@INDEX runs a strategy over another index than that of ``corpus``. When the ``budget`` is used up,
     the strategies that were not asked every question are left out. A strategy that calls an LLM is run ``repeats``
     times: its values are means, with their spread.
 
@@ -357,7 +393,7 @@ def run_strategies(
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
     prices = Prices.from_settings(wb.settings)
-    asked, done, spent = len(test_set.answerable), 0, 0.0
+    asked, done, budget = len(test_set.answerable), 0, budget or Budget()
     total = sum(times for *_, times in plan.values()) * asked
     runs = {}
     for name, (strategy, index, checked, times) in plan.items():
@@ -370,17 +406,16 @@ def run_strategies(
             answer = ask_question(wb, over, question, strategy, checked, max_ranking_depth(metrics), test_set.pages)
             answers[question.id] = answer
             done += 1
-            spent += prices.cost(question.text, answer, *priced)
-            if budget is not None and spent >= budget:
+            budget.spent += prices.cost(question.text, answer, *priced)
+            if budget.left <= 0:
                 break
             if on_progress is not None:
                 on_progress(Progress(done, total, name))
         if len(rounds[-1]) < asked:  # the budget is used up
             break
         costs = [prices.mean_cost(test_set.answerable, answers, *priced) for answers in rounds]
-        known = [cost for cost in costs if cost is not None]
         scored = [score_answers(test_set, name, checked, answers, metrics) for answers in rounds]
-        runs[name] = replace(average_rounds(scored), dollars=fmean(known) if known else None)
+        runs[name] = replace(average_rounds(scored), dollars=mean_cost(costs))
     if not runs:
         raise InvalidInput(
             f"The budget was used up after {done:,} of {total:,} searches; raise it, or ask fewer questions."
@@ -413,7 +448,7 @@ def check_repeats(repeats: int) -> None:
 def list_changed(strategy: str, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
     """Return the parameters that differ from the strategy's defaults; an answer has other defaults than a search."""
     defaults = check_parameters(strategy, None)
-    return {name: value for name, value in parameters.items() if value != defaults.get(name)}
+    return {name: value for name, value in parameters.items() if name in defaults and value != defaults[name]}
 
 
 def _calls_llm(test_set: TestSet, strategy: str, parameters: Mapping[str, ParameterValue]) -> bool:
@@ -558,6 +593,39 @@ def ask_question(
     return Ranking(question.id, kept, passages, time, first.degraded, within, usage)
 
 
+def answer_question(
+    wb: Workbench,
+    corpus: IndexedCorpus,
+    question: Question,
+    strategy: str | None,
+    parameters: Mapping[str, ParameterValue],
+) -> Ranking:
+    """Answer one question with the LLM that is configured, else with extracts; the cost of both steps is counted.
+
+    Raises:
+        ModelError: The LLM did not answer; extracts in its place would be measured as its answer.
+    """
+    own = list_changed(strategy, parameters) if strategy else {}
+    ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, own, history=question.turns)
+    with count_llm_usage() as llm:
+        answer = wb.answers.ask(question.text, ask).answer()
+    if answer.kind == "extracts" and wb.corpus.llm is not None:
+        raise ModelError(next((note for note in answer.degraded if note.startswith("answer: ")), "The LLM failed."))
+    found = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
+    passages = [answer.passages[citation.number - 1] for citation in answer.citations]
+    cited = tuple((corpus.key(one.document_id), one.start, one.end) for one in passages)
+    reply = Reply(answer.text, answer.refused, cited, max(found, default=None if answer.passages else 0.0))
+    size = sum(len(passage.text.encode()) for passage in answer.passages)
+    usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens)
+    documents = tuple(_document_keys(corpus, answer.passages))
+    return Ranking(question.id, documents, (), answer.timings_ms[TOTAL], answer.degraded, usage=usage, reply=reply)
+
+
+def name_writer(settings: Settings, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
+    """Return the parameters of a strategy with the LLM that writes its answers; "" for extracts."""
+    return {LLM_NAME.name: settings.llm_model, **name_models(settings, parameters)}
+
+
 def _rank_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
     return tuple(
         RankedPassage(
@@ -590,6 +658,12 @@ class Cell(Value):
     index: str | None = None  # name of the index with the chunker and model to use; None for the default one
     file_hash: str = ""  # hash of a run file, whose answers are stored without asking; "" for a strategy
     repetition: int = 0  # of a strategy that calls an LLM; 0 for the first time
+    answers: bool = False  # whether it answers the questions instead of only searching
+
+    @property
+    def run(self) -> Cell:
+        """The cell whose line on the leaderboard has this one's values."""
+        return replace(self, repetition=0, answers=False)
 
     @property
     def label(self) -> str:
@@ -599,6 +673,7 @@ class Cell(Value):
             *([f"on {self.index}"] if self.index else []),
             *(["(run file)"] if self.file_hash else []),
             *(f"{name}={value}" for name, value in self.parameters.items()),
+            *(["(answers)"] if self.answers else []),
         ]
         return " ".join([*parts, *([f"(repetition {self.repetition + 1})"] if self.repetition else [])])
 
@@ -636,11 +711,12 @@ class Experiment(Value):
     view: SavedView = field(default_factory=SavedView)
     answers: bool = False  # whether its runs also answer the questions
     repeats: int = 1  # how often a strategy that calls an LLM runs, and a configured LLM answers
+    budget: float | None = None  # dollars, of all that its runs have stored; None for no limit
 
     @property
     def runs(self) -> int:
-        """The number of runs on the leaderboard: repetitions are one run."""
-        return sum(not cell.repetition for cell in self.cells)
+        """The number of runs on the leaderboard: repetitions and answers are part of their run."""
+        return sum(cell == cell.run for cell in self.cells)
 
     @property
     def brief(self) -> str:
@@ -714,16 +790,20 @@ def plan_cells(
     return cells
 
 
-def repeat_cells(test_set: TestSet, cells: Sequence[Cell], repeats: int) -> list[Cell]:
-    """Return the cells, those that call an LLM ``repeats`` times. Raises InvalidInput."""
+def repeat_cells(
+    test_set: TestSet, cells: Sequence[Cell], repeats: int, *, answers: bool = False, has_llm: bool = False
+) -> list[Cell]:
+    """Return the cells, then those of their ``answers``; what calls an LLM is repeated. Raises InvalidInput."""
     check_repeats(repeats)
-    return [
+    searches = [
         replace(cell, repetition=repetition)
         for cell in cells
         for repetition in range(
             repeats if _calls_llm(test_set, cell.strategy, check_parameters(cell.strategy, cell.parameters)) else 1
         )
     ]
+    rounds = range(repeats if has_llm else 1) if answers else ()
+    return searches + [replace(cell, repetition=repetition, answers=True) for cell in cells for repetition in rounds]
 
 
 def merge_repetitions(results: Sequence[CellResult]) -> list[CellResult]:
@@ -740,8 +820,7 @@ def merge_repetitions(results: Sequence[CellResult]) -> list[CellResult]:
         if len(rounds) == 1:
             merged += rounds
         elif len(runs) == len(rounds):
-            costs = [run.dollars for run in runs if run.dollars is not None]
-            mean = replace(average_rounds(runs), dollars=fmean(costs) if costs else None)
+            mean = replace(average_rounds(runs), dollars=mean_cost(run.dollars for run in runs))
             merged.append(replace(rounds[0], run=mean))
         else:
             waiting = next(result for result in rounds if result.run is None)
@@ -774,6 +853,7 @@ def parse_experiment(row: Row) -> Experiment:
         bars_hash=plan.get("bars_hash", ""),
         answers=plan.get("answers", False),
         repeats=plan.get("repeats", 1),
+        budget=plan.get("budget"),
         scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
     )
 
@@ -789,11 +869,18 @@ def make_run_row(
     depth: int,
     file_hash: str = "",
     repetition: int = 0,
+    answers: bool = False,
 ) -> NewRun:
     """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question.
 
-    ``file_hash`` is the hash of a run file, which has no strategy.
+    ``file_hash`` is the hash of a run file, which has no strategy. A run of ``answers`` also asks the questions marked
+    as without an answer, and depends on the threshold that was chosen for refusals.
     """
+    place: list[object] = [depth, *([repetition] if repetition else [])]
+    if answers:
+        unanswerable = [[one.id, one.text, *one.turns] for one in test_set.unanswerable]
+        near = dict(corpus.index.nearness or {})
+        place += ["answers", unanswerable, sorted(near.items()) if "chosen" in near else []]
     hashes = {
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
@@ -810,21 +897,30 @@ def make_run_row(
         "index_hash": hashes["index_hash"],
         "strategy_hash": hashes["strategy_hash"],
         "questions_hash": hashes["questions_hash"],
-        "key": hash_json([hashes, depth, *([repetition] if repetition else [])]),
+        "key": hash_json([hashes, *place]),
         "depth": depth,
         "strategy": strategy,
         "parameters": dict(parameters),
         "index_name": corpus.index.name,
         "index_settings": settings,
-        "questions": len(test_set.answerable),
+        "questions": len(test_set.asked if answers else test_set.answerable),
     }
 
 
 def parse_answer(row: Row) -> Ranking:
     """Return an answer from its stored row."""
     hits, within = (tuple(_parse_passage(hit) for hit in row[name]) for name in ("passages", "within"))
-    documents, notes, usage = tuple(row["documents"]), tuple(row["degraded"]), Usage(**row["usage"])
-    return Ranking(row["question_id"], documents, hits, row["latency_ms"], notes, within, usage)
+    usage: Row = {**row["usage"]}
+    reply = _parse_reply(usage.pop("reply", None))  # stored with what it took
+    documents, notes = tuple(row["documents"]), tuple(row["degraded"])
+    return Ranking(row["question_id"], documents, hits, row["latency_ms"], notes, within, Usage(**usage), reply)
+
+
+def _parse_reply(row: Row | None) -> Reply | None:
+    if row is None:
+        return None
+    cited = tuple((document, start, end) for document, start, end in row["cited"])
+    return Reply(row["text"], row["refused"], cited, row["similarity"])
 
 
 def _parse_passage(row: Row) -> RankedPassage:
@@ -832,10 +928,23 @@ def _parse_passage(row: Row) -> RankedPassage:
     return RankedPassage(**values)
 
 
+def measure_spent(wb: Workbench, experiment_id: str, test_set: TestSet) -> float:
+    """Return the dollars that the stored rankings and answers of an experiment have cost, by the known prices."""
+    prices, texts = Prices.from_settings(wb.settings), {question.id: question.text for question in test_set.questions}
+    spent = 0.0
+    for row in ExperimentTables(wb.corpus.database).usage(experiment_id):
+        if row["strategy"] in STRATEGIES:
+            took = Ranking(row["question_id"], (), (), row["latency_ms"], usage=Usage(**row["usage"]))
+            search = (row["strategy"], row["parameters"], row["embedding_model"])
+            spent += prices.cost(texts.get(row["question_id"], ""), took, *search)
+    return spent
+
+
 # Running cells in shares
 
 SHARE_QUESTIONS = 100  # questions
-STORE_BATCH_ANSWERS = 8  # answers per transaction: at most this many are lost by a kill
+SHARE_ANSWERS = 20  # questions that are also answered: an LLM takes seconds for each
+STORE_BATCH_ANSWERS = 8  # rankings per transaction: at most this many are lost by a kill, but no answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -849,12 +958,13 @@ class Share(Value):
 
 @dataclass(frozen=True, slots=True)
 class ShareOutcome(Value):
-    """The outcome of a share: numbers of new and stored answers, and ``failed`` if the cell failed."""
+    """The outcome of a share: numbers of new and stored questions, and ``failed`` if the cell failed."""
 
     cell: int
     asked: int
     stored: int
     failed: bool = False
+    left_out: int = 0  # questions that were not asked, because the budget was used up
 
 
 @dataclass(frozen=True, slots=True)
@@ -887,10 +997,11 @@ class CellRuns:
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
-        questions = len(self._test_set.answerable)
         for cell in list_asked_cells(self._experiment.cells):
-            for first in range(0, questions, SHARE_QUESTIONS):
-                yield Share(cell, first, min(first + SHARE_QUESTIONS, questions))
+            questions = len(self._list_questions(cell))
+            size = SHARE_ANSWERS if self._experiment.cells[cell].answers else SHARE_QUESTIONS
+            for first in range(0, questions, size):
+                yield Share(cell, first, min(first + size, questions))
 
     def open(self, position: int) -> _OpenRun:
         """Index a cell's corpus and start its run, unless that has already been done.
@@ -912,42 +1023,64 @@ class CellRuns:
         self._begin(share, share.first, self._experiment.cells[share.cell].label)
         run = self.open(share.cell)
         answered = self._runs.list_answered(run.run_id)
-        questions = self._test_set.answerable[share.first : share.last]
+        questions = self._list_questions(share.cell)[share.first : share.last]
         open_questions = [question for question in questions if question.id not in answered]
         try:
-            if open_questions:
+            if open_questions and not run.cell.answers and not self._is_budget_used_up():
                 warm_up(self._wb, run.corpus, questions[0], run.cell.strategy, run.parameters)
-            self._ask(run, share, open_questions)
+            asked = self._ask(run, share, open_questions)
         except Cancelled:
             raise
         except WorkbenchError as error:
             self._runs.set_status(run.run_id, "failed", str(error))
             return ShareOutcome(share.cell, 0, 0, failed=True)
         self._runs.complete(run.run_id)
-        return ShareOutcome(share.cell, len(open_questions), len(questions) - len(open_questions))
+        stored = len(questions) - len(open_questions)
+        return ShareOutcome(share.cell, asked, stored, left_out=len(open_questions) - asked)
 
     def end(self) -> None:
         """Report that all work is done; it is too late to stop."""
-        self._done = len(self._experiment.cells) * len(self._test_set.answerable)
+        self._done = self._count_questions(len(self._experiment.cells))
         self._tell("done")
 
     def look(self) -> None:
         """Raise Cancelled if a stop was requested."""
         _check_stop(self._should_stop)
 
-    def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
+    def _list_questions(self, cell: int) -> tuple[Question, ...]:
+        return self._test_set.asked if self._experiment.cells[cell].answers else self._test_set.answerable
+
+    def _count_questions(self, cells: int) -> int:
+        """Return the number of questions of the first cells."""
+        return sum(len(self._list_questions(cell)) for cell in range(cells))
+
+    def _is_budget_used_up(self) -> bool:
+        """Return whether what is stored of the experiment, by whichever process, has cost its budget."""
+        budget = self._experiment.budget
+        return budget is not None and measure_spent(self._wb, self._experiment.id, self._test_set) >= budget
+
+    def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
+        """Ask questions until the budget is used up, and return how many were asked."""
         wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
+        batch = 1 if run.cell.answers or self._experiment.budget is not None else STORE_BATCH_ANSWERS
+        search = (run.cell.strategy, run.parameters)
         waiting: list[JsonObject] = []
         try:
-            for number, question in enumerate(questions, share.last - len(questions)):
-                self._begin(share, number, run.cell.label)
-                answer = ask_question(self._wb, run.corpus, question, run.cell.strategy, run.parameters, wanted, pages)
+            for number, question in enumerate(questions):
+                self._begin(share, share.last - len(questions) + number, run.cell.label)
+                if self._is_budget_used_up():
+                    return number
+                if run.cell.answers:
+                    answer = answer_question(self._wb, run.corpus, question, *search)
+                else:
+                    answer = ask_question(self._wb, run.corpus, question, *search, wanted, pages)
                 waiting.append(answer.to_dict())
-                if len(waiting) >= STORE_BATCH_ANSWERS:
+                if len(waiting) >= batch:
                     self._runs.add_answers(run.run_id, waiting)
                     waiting = []
         finally:
             self._runs.add_answers(run.run_id, waiting)
+        return len(questions)
 
     def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
@@ -962,24 +1095,24 @@ class CellRuns:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         if cell.strategy not in STRATEGIES:
             raise InvalidInput(describe_unregistered(cell.strategy))
-        parameters = name_models(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
-        wanted = max_ranking_depth(self._experiment.metrics)
-        row = self._runs.begin(
-            make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted, repetition=cell.repetition)
-        )
+        name = name_writer if cell.answers else name_models
+        parameters = name(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
+        wanted = PASSAGES_READ if cell.answers else max_ranking_depth(self._experiment.metrics)
+        place = (self._test_set, corpus, cell.strategy, parameters, wanted)
+        row = self._runs.begin(make_run_row(*place, repetition=cell.repetition, answers=cell.answers))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)
 
     def _begin(self, share: Share, number: int, label: str) -> None:
         """Report progress. Raises Cancelled if a stop was requested."""
-        self._done = share.cell * len(self._test_set.answerable) + number
+        self._done = self._count_questions(share.cell) + number
         self._part = (number - share.first) / max(1, share.last - share.first)
         self.look()
         self._tell(label)
 
     def _tell(self, message: str) -> None:
         if self._on_progress is not None:
-            total = len(self._experiment.cells) * len(self._test_set.answerable)
+            total = self._count_questions(len(self._experiment.cells))
             self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.runtime import check_extra
-from workbench.types import JsonObject, PageSpan, Value
+from workbench.types import PageSpan, Value
 
 # Available metrics
 
@@ -281,4 +281,4 @@ class Verdicts(TypedDict, total=False):
     ragas: dict[str, RagasSummary]
     prompts: str  # "built-in" or "ragas": whose prompts measured the metrics with an LLM
     judge: JudgeAgreement
-    answers: JsonObject  # ``AnswerScores``
+    answers: Value  # ``AnswerScores``, which are computed from the stored answers

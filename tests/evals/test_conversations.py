@@ -14,10 +14,12 @@ from evals.evaluation import compare_in_slices, index_corpus
 from evals.experiments.answers import (
     AnswerScores,
     add_answer_values,
+    ask_answers,
     measure_answers,
     measure_citations,
     measure_lifts,
 )
+from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import find_shared_metrics, make_leaderboard, pair_runs
 from evals.experiments.runs import (
     Cell,
@@ -215,7 +217,7 @@ def test_the_command_reports_citations_and_the_lift(wb: Workbench, beir: WriteTe
 def test_answers_of_an_llm_are_repeated(llm_wb: Callable[[str], Workbench], beir: WriteTestSet) -> None:
     wb = llm_wb("moody")
     test_set = load_test_set(beir())
-    scores = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", repeats=2)
+    scores = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", repeats=2))
     assert scores.spread["citation-recall"] > 0  # every second answer cites nothing
 
 
@@ -241,20 +243,31 @@ def test_answers_are_written_from_what_a_run_searched(wb: Workbench, beir: Write
 # Both in an experiment
 
 
+def count_answers(experiments: Experiments, experiment_id: str) -> int:
+    """Count the stored answers of an experiment."""
+    query = """SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id)
+        WHERE experiment_id = %s AND usage ? 'reply'"""
+    with experiments._wb.corpus.database.transaction() as connection:
+        row = connection.execute(query, (experiment_id,)).fetchone()
+    return int(row["n"]) if row else 0
+
+
 def test_an_experiment_also_answers_and_repeats_what_calls_an_llm(
     llm_wb: Callable[[str], Workbench], beir: WriteTestSet
 ) -> None:
     experiments = llm_wb("moody").experiments
     animals = experiments.test_sets.add(load_test_set(beir())).id
     made = experiments.create("Twice", animals, ["keyword", "hyde"], metrics=["mrr@10"], answers=True, repeats=2)
-    assert (made.runs, len(made.cells)) == (2, 3)
+    assert (made.runs, len(made.cells)) == (2, 3 + 4)  # searches, and each run's answers twice
     progress: list[float] = []
     looks = iter(range(10_000))
-    with pytest.raises(Cancelled):  # after the searches (15) and the answers of the first run
+    with pytest.raises(Cancelled):  # after the searches (15) and some of the 20 answers
         experiments.run(made.id, should_stop=lambda: next(looks) > 35)
     assert experiments.get(made.id).status == "stopped"
+    kept = count_answers(experiments, made.id)
     done = experiments.run(made.id, on_progress=lambda one: progress.append(one.done / one.total))
-    assert done.message == "0 questions run, 15 cached." and progress[-1] == 1.0
+    assert done.message == f"0 questions run, 15 cached. {20 - kept} answers written, {kept} cached."
+    assert 5 <= kept < 20 and progress[-1] == 1.0
     keyword, hyde = experiments.results(made.id)
     assert keyword.run is not None and hyde.run is not None and hyde.cell.label == "hyde"
     assert "mrr@10" in hyde.run.spread and "mrr@10" not in keyword.run.spread
@@ -285,7 +298,7 @@ def test_the_leaderboard_by_citation_precision_is_of_the_questions_that_all_runs
         run = StrategyRun(label, {}, {}, {"mrr@10": {"a": 1.0, "b": 0.5}})
         values = {"citation-precision": precision, "citation-recall": {"a": 1.0, "b": 0.0}}
         scores = AnswerScores(2, None, 0.5, 0.5, 9.0, 9, 0.0, values)
-        return CellResult(Cell(label), label, "done", run, "main", extra={"answers": scores.to_dict()})
+        return CellResult(Cell(label), label, "done", run, "main", extra={"answers": scores})
 
     kept = add_answer_values([result("old", {"a": 0.5, "b": 1.0}), result("new", {"a": 0.25})])
     lines = make_leaderboard(kept, "citation-precision")

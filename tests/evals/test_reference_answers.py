@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.answers import contains_answer, measure_answers
+from evals.experiments.answers import ask_answers, contains_answer, measure_answers
 from evals.experiments.runs import list_changed
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
@@ -45,7 +45,7 @@ def test_an_answer_holds_whole_words_in_their_order_whatever_the_marks() -> None
 
 def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench, answered: Path) -> None:
     test_set = load_test_set(answered)
-    measured = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
+    measured = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid"))
     assert (measured.questions, measured.holding, measured.refused) == (2, 0.5, 0.0)
     assert 5 <= measured.words <= 40
 
@@ -67,7 +67,7 @@ def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:
 
 def test_without_reference_answers_only_citations_are_measured(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir(TEXTS, ASKED))
-    measured = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
+    measured = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid"))
     assert measured.holding is None and measured.lead == "citation-recall" and measured.citation_precision is not None
     with pytest.raises(InvalidInput, match="has a relevant document; judge some first"):
-        measure_answers(wb, replace(test_set, judgments=()), index_corpus(wb, test_set))
+        ask_answers(wb, replace(test_set, judgments=()), index_corpus(wb, test_set))

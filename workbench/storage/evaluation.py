@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
 from workbench.storage.database import Row, Table, bind_json, clean_parameters, new_id, statement
-from workbench.types import JsonObject, JsonValue, ParameterValue
+from workbench.types import JsonObject, JsonValue, ParameterValue, as_object
 
 # --- Test sets with their history: every edit makes a version, and every version stays readable ---
 
@@ -131,6 +131,11 @@ def _judgment(at: JsonObject, row: Row) -> Row:
     return values | {"pages": list(row.get("pages") or ())}
 
 
+def _pick_reply(answer: JsonObject) -> JsonObject:
+    """Return the reply of a question that was answered, which is stored with what it took."""
+    return {"reply": answer["reply"]} if answer.get("reply") else {}
+
+
 # --- Runs and experiments: the strategies' answers, kept as long as nothing they depend on changes ---
 
 
@@ -181,7 +186,7 @@ class RunTables(Table):
         rows = [
             clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
-            | {"usage": Jsonb(answer.get("usage", {}))}
+            | {"usage": bind_json({**as_object(answer.get("usage", {})), **_pick_reply(answer)})}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:
@@ -244,6 +249,10 @@ class ExperimentTables(Table):
     def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, object]) -> None:
         values = {"experiment_id": experiment_id, "position": position, "run_id": run_id, "label": label}
         self._rows("experiment_add_run", values | {"extra": Jsonb(dict(extra))})
+
+    def usage(self, experiment_id: str) -> list[Row]:
+        """Return what each stored ranking and answer of an experiment took."""
+        return self._rows("experiment_usage", {"experiment_id": experiment_id})
 
     def runs(self, experiment_id: str) -> list[Row]:
         """Return an experiment's runs in the order of the matrix."""

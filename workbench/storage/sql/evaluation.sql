@@ -136,6 +136,12 @@ VALUES (%(experiment_id)s, %(position)s, %(run_id)s, %(label)s, %(extra)s)
 ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label,
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
+-- experiment_usage: what each stored ranking and answer of an experiment took, without the texts
+SELECT r.strategy, r.parameters, r.index_settings ->> 'embedding_model' AS embedding_model, a.question_id, a.latency_ms,
+    a.usage - 'reply' AS usage
+FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id JOIN eval_answers a ON a.run_id = r.id
+WHERE x.experiment_id = %(experiment_id)s
+
 -- experiment_runs: an experiment's runs in the order of the matrix
 SELECT x.position, x.label, x.extra, x.note, x.tags, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
 WHERE x.experiment_id = %(experiment_id)s ORDER BY x.position

@@ -1,0 +1,158 @@
+"""Answers of an experiment: kept one by one, written by any worker, and ended by a budget."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evals.background import enqueue_experiment
+from evals.experiments.catalogue import Experiments
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
+from tests.evals.test_baseline import run
+from tests.evals.test_conversations import count_answers
+from tests.evals.test_experiments import ASKED, MANY
+from tests.llm_server import serving
+from workbench import Workbench
+from workbench.errors import InvalidInput
+from workbench.settings import Settings
+
+LONG = 120.0  # seconds until a test gives up
+MORE = ASKED | {f"{key}-{n}": (f"{text[:-1]}, asked {n} times?", grades) for n in (2, 3, 4)
+                for key, (text, grades) in ASKED.items()}  # fmt: skip
+
+
+@pytest.fixture
+def own_llm() -> Iterator[str]:
+    """An endpoint of this test alone, which counts the prompts."""
+    with serving() as url:
+        yield url
+
+
+@pytest.fixture
+def llm_wb(make_settings: Callable[..., Settings], own_llm: str) -> Iterator[Workbench]:
+    settings = make_settings(llm_base_url=own_llm, llm_model="late-60", llm_price="2/10")
+    with Workbench.open(settings=settings) as workbench:
+        yield workbench
+
+
+def count_prompts(url: str) -> list[int]:
+    """Return how often each prompt was sent."""
+    with urllib.request.urlopen(url) as reply:
+        return [int(number) for number in reply.read().decode().strip("[]").split(",") if number.strip()]
+
+
+@pytest.fixture
+def start_worker(database_url: str, test_home: Path, own_llm: str) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Start ``workbench worker`` as a separate process."""
+    settings = {"HOME": str(test_home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
+    settings |= {"LLM_BASE_URL": own_llm, "LLM_MODEL": "late-60", "LLM_PRICE": "2/10"}
+    environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "workbench.cli", "worker"]
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+
+
+def test_a_worker_killed_in_the_middle_of_the_answers_loses_the_one_it_waits_for(
+    llm_wb: Workbench,
+    beir: WriteTestSet,
+    start_worker: Callable[[], subprocess.Popen[bytes]],
+    own_llm: str,
+) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, MORE))).id
+    made = experiments.create("Killed", test_set, ["keyword", "hybrid"], metrics=["mrr@10"], answers=True)
+    job = enqueue_experiment(llm_wb, made.id)
+    first, second = start_worker(), start_worker()
+    while count_answers(experiments, made.id) < 20 or llm_wb.jobs.table.parts.tally(job.id).holders < 2:
+        assert first.poll() is None and second.poll() is None
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    done = llm_wb.jobs.wait(job.id, timeout=LONG)
+    assert done.status == "completed"
+    counts = count_prompts(own_llm)
+    asked_twice = sum(times - 1 for times in counts)
+    assert count_answers(experiments, made.id) == 2 * len(MORE)
+    shared = 2 * len(MORE) - len(counts)  # both strategies found the same passages, so the prompts are equal
+    assert asked_twice - shared <= 1
+    scores, _ = experiments.answers(made.id)
+    assert [one.questions for one in scores.values()] == [len(MORE)] * 2
+
+
+def test_a_budget_ends_an_experiment_between_two_answers_and_a_higher_one_continues(
+    llm_wb: Workbench, beir: WriteTestSet
+) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
+    whole = experiments.run(experiments.create("All", test_set, ["keyword"], metrics=["mrr@10"], answers=True).id)
+    [scores] = experiments.answers(whole.id)[0].values()
+    assert scores.dollars is not None and scores.usage["llm_calls"] == 1.0
+    expected = (scores.usage["llm_input_tokens"] * 2 + scores.usage["llm_output_tokens"] * 10) / 1e6
+    assert scores.dollars == pytest.approx(expected, rel=1e-4)
+    budget = scores.dollars * 4.5
+    made = experiments.create("Few", test_set, ["hybrid"], metrics=["mrr@10"], answers=True, budget=budget)
+    stopped = experiments.run(made.id)
+    kept = count_answers(experiments, made.id)
+    assert stopped.status == "stopped" and 4 <= kept <= 6
+    assert f"0 searches and {12 - kept} answers are left out" in stopped.message
+    assert experiments.answers(made.id) == ({}, [])  # an incomplete set of answers is not compared
+    more = experiments.create("More", test_set, ["hybrid"], metrics=["mrr@10"], answers=True, budget=budget * 10)
+    done = experiments.run(more.id)
+    assert done.status == "done"
+    assert done.message == f"0 questions run, 12 cached. {12 - kept} answers written, {kept} cached."
+    with pytest.raises(InvalidInput, match="Invalid budget 0"):
+        experiments.create("None", test_set, ["hybrid"], budget=0.0)
+
+
+def test_the_command_estimates_answers_and_its_budget_ends_between_two(llm_wb: Workbench, beir: WriteTestSet) -> None:
+    place = str(beir())
+    words = (place, "--strategies", "keyword,hybrid", "--metrics", "mrr@10", "--answers")
+    _, _, said = run(llm_wb, *words)
+    assert "The cost of 10 searches and 10 answers is not known before: it depends on the answers of the LLM" in said
+    payload, _, said = run(llm_wb, *words)  # now the corpus is indexed
+    assert "10 searches and 10 answers cost $" in said and "it depends on what the LLM writes; --pilot" in said
+    dollars = payload["answers"]["hybrid"].dollars
+    assert dollars and "The answers cost $" in said and "LLM tokens" in said
+    payload, _, said = run(llm_wb, *words, "--budget", str(dollars * 7.5))
+    assert len(payload["answers"]) == 1
+    [left_out] = [note for note in payload["notes"] if note.startswith("Answers left out")]
+    assert "(2 of 5 not written)" in left_out and left_out in said
+
+
+def test_an_llm_that_fails_fails_the_answers_and_not_the_searches(
+    make_settings: Callable[..., Settings], own_llm: str, beir: WriteTestSet
+) -> None:
+    with Workbench.open(settings=make_settings(llm_base_url=own_llm, llm_model="garbled")) as wb:
+        experiments = Experiments(wb)
+        test_set = experiments.test_sets.add(load_test_set(beir())).id
+        made = experiments.run(experiments.create("F", test_set, ["keyword"], metrics=["mrr@10"], answers=True).id)
+        [result] = experiments.results(made.id)
+        assert made.message.startswith("1 of 1 runs failed.") and result.run is not None
+        assert result.error is not None and "did not return a chat message" in result.error
+        assert experiments.answers(made.id) == ({}, [])
+
+
+def test_another_threshold_of_refusals_is_another_answer(wb: Workbench, beir: WriteTestSet) -> None:
+    experiments = Experiments(wb)
+    test_set = experiments.test_sets.add(load_test_set(beir())).id
+    first = experiments.run(experiments.create("A", test_set, ["keyword"], metrics=["mrr@10"], answers=True).id)
+    [result] = experiments.results(first.id)
+    wb.indexes.set_threshold(result.index_name, 0.9)
+    second = experiments.run(experiments.create("B", test_set, ["keyword"], metrics=["mrr@10"], answers=True).id)
+    assert second.message == "0 questions run, 5 cached. 5 answers written, 0 cached."

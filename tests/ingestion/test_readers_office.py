@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 import zipfile
+from collections.abc import Callable
 
 import pytest
 
@@ -60,6 +61,50 @@ def test_a_word_file_keeps_headings_lists_tables_and_author() -> None:
 
 def test_a_word_file_is_titled_by_its_properties_if_they_are_set() -> None:
     assert read_bytes(files.docx(title="Otter diary"), "notes.docx").title == "Otter diary"
+
+
+def test_shapes_with_one_id_footers_without_an_index_and_shapes_without_properties_are_read() -> None:
+    slide = '<p:sp><p:nvSpPr><p:cNvPr id="2" name="n"/><p:cNvSpPr/><p:nvPr>{}</p:nvPr></p:nvSpPr>{}<p:txBody>'
+    slide += "<a:bodyPr/><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody></p:sp>"
+    shapes = [
+        slide.format('<p:ph type="title"/>', "<p:spPr/>", "Tide tables"),
+        slide.format(
+            "", '<p:spPr><a:xfrm><a:off x="9" y="9"/><a:ext cx="9" cy="9"/></a:xfrm></p:spPr>', "High at nine."
+        ),
+        slide.format("", "", "Low at three."),
+    ]
+    document = read_bytes(_replace_slide("".join(shapes)), "tides.pptx")
+    assert document.text.startswith("## Tide tables\n\nHigh at nine.\n\nLow at three.")
+    footer = slide.format('<p:ph type="ftr"/>', "<p:spPr/>", "Pier office") + shapes[1]
+    assert read_bytes(_replace_slide(footer), "tides.pptx").text.startswith("High at nine.\n\nPier office")
+
+
+@pytest.mark.parametrize("gone", ["slideLayouts/", "slides/slide2.xml", "slides/_rels/slide2.xml.rels"])
+def test_slides_are_read_without_their_layouts_and_a_missing_slide_is_counted(gone: str) -> None:
+    document = read_bytes(_rewrite_pptx(lambda path, data: None if gone in path else data), "a.pptx")
+    assert "Dense fur" in document.text
+    left_out = document.metadata.get("left_out")
+    assert left_out == ({"slides that are missing in the file": 1} if gone == "slides/slide2.xml" else None)
+
+
+def _replace_slide(shapes: str) -> bytes:
+    """Return a presentation whose first slide has other shapes, as XML."""
+
+    def replace(path: str, data: bytes) -> bytes:
+        start, end = data.find(b"<p:sp>"), data.rfind(b"</p:sp>") + len(b"</p:sp>")
+        return data[:start] + shapes.encode() + data[end:] if path == "ppt/slides/slide1.xml" else data
+
+    return _rewrite_pptx(replace)
+
+
+def _rewrite_pptx(replace: Callable[[str, bytes], bytes | None]) -> bytes:
+    """Return a presentation with other parts, or without those that become None."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(files.pptx())) as source, zipfile.ZipFile(target, "w") as copy:
+        for path in source.namelist():
+            if (data := replace(path, source.read(path))) is not None:
+                copy.writestr(path, data)
+    return target.getvalue()
 
 
 def test_slides_become_pages_with_bullets_tables_and_notes() -> None:

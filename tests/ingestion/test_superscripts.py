@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.text import format_superscript
 
 
@@ -23,3 +26,59 @@ from workbench.ingestion.text import format_superscript
 )
 def test_a_superscript_never_joins_the_word_before_it(before: str, raised: str, text: str) -> None:
     assert before + format_superscript(raised, before) == text
+
+
+Run = tuple[str, bool]  # a text, and whether it is raised
+
+
+def _pdf(lines: list[list[Run]], size: float, raised_size: float, rise: float) -> bytes:
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target)
+    for number, line in enumerate(lines):
+        left = 50.0
+        for text, raised in line:
+            canvas.setFont("Helvetica", raised_size if raised else size)
+            canvas.drawString(left, 750 - 90 * number + rise * raised, text)
+            left += canvas.stringWidth(text)
+    canvas.save()
+    return target.getvalue()
+
+
+# Word, LaTeX and a page program raise by these sizes and distances, which stay nearly within the height of the line.
+@pytest.mark.parametrize(("size", "raised_size", "rise"), [(12, 8, 4), (10, 7, 3.63), (12, 7, 5), (11, 7, 4)])
+def test_a_pdf_never_joins_a_superscript_to_its_number(size: float, raised_size: float, rise: float) -> None:
+    exponent = [("The tank holds 10", False), ("6", True), (" litres on 5 m", False), ("2", True), (" of deck.", False)]
+    mark = [("The purser", False), ("3", True), (" paid 1,204", False), ("5", True), (" crowns.", False)]
+    text = read_bytes(_pdf([exponent, mark], size, raised_size, rise), "tank.pdf").text
+    assert "holds 10⁶ litres on 5 m² of deck." in text
+    assert "The purser[3] paid 1,204⁵ crowns." in text
+
+
+def test_a_power_that_is_no_higher_than_its_line_shows_by_its_width() -> None:
+    lines = [[("The tank holds 10", False), ("6", True), (" litres in 2031 and 106 sacks.", False)]]
+    assert "holds 10⁶ litres in 2031 and 106 sacks." in read_bytes(_pdf(lines, 12, 7, 4), "tank.pdf").text
+
+
+def test_bold_and_larger_words_of_a_pdf_are_no_superscripts() -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target)
+    left = 50.0
+    for text, font, size in (
+        ("The code ", "Helvetica", 12),
+        ("PPR-9087", "Helvetica-Bold", 12),
+        (" costs ", "Helvetica", 12),
+        ("$6.91", "Helvetica-Bold", 12),
+        (" in dock ", "Helvetica", 12),
+        ("D9", "Helvetica-Bold", 12),
+        (" of 2031.", "Helvetica", 12),
+    ):
+        canvas.setFont(font, size)
+        canvas.drawString(left, 750, text)
+        left += canvas.stringWidth(text)
+    canvas.save()
+    text = read_bytes(target.getvalue(), "code.pdf").text
+    assert "The code PPR-9087 costs $6.91 in dock D9 of 2031." in text

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pptx.opc.package import Part
     from pptx.presentation import Presentation
     from pptx.shapes.base import BaseShape
-    from pptx.slide import Slide
+    from pptx.slide import Slide, SlideLayout, SlideMaster
 
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
 MAX_UNPACKED_BYTES = GB
@@ -1298,6 +1298,10 @@ def read_pptx(data: bytes, name: str) -> Draft:
     package = Package(data, name)
     properties = read_core_properties(package)
     presentation = _open_presentation(data, package)
+    for entry in [one for one in presentation.element.iter() if local_name(one) == "sldId"]:
+        if entry.get(RELATION + "id") not in presentation.part.rels:
+            leave_out("slides that are missing in the file")
+            replace_element(entry, [])
     for slide in presentation.slides:
         _simplify_shapes(slide.element)
     first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
@@ -1312,19 +1316,29 @@ def read_pptx(data: bytes, name: str) -> Draft:
 
 
 def _open_presentation(data: bytes, package: Package) -> Presentation:
-    """Open a file, or a repaired copy with the Transitional namespaces if it is Strict or its XML is damaged."""
+    """Open a file, or a repaired copy with the Transitional namespaces if it is Strict, damaged or lacks parts."""
     from lxml.etree import XMLSyntaxError, tostring  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
     from pptx import Presentation
 
     if not STRICT_NAMESPACE.search(package.read(package.find_main_part("ppt/presentation.xml")) or b""):
-        with suppress(XMLSyntaxError):
+        with suppress(XMLSyntaxError, KeyError):
             return Presentation(io.BytesIO(data))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for path, entry in package.parts.items():
             root = package.parse(path) if path.endswith((".xml", ".rels")) else None
+            if root is not None and path.endswith(".rels"):
+                _drop_dangling_links(package, path, root)
             copy.writestr(entry, tostring(root) if root is not None else package.read(path) or b"")
     return Presentation(target)
+
+
+def _drop_dangling_links(package: Package, path: str, root: XmlElement) -> None:
+    """Remove links to parts that the file lacks, because python-pptx fails on them."""
+    known = package.links(path.replace("_rels/", "").removesuffix(".rels"))
+    for link in [one for one in root if one.get("TargetMode") != "External"]:
+        if known.get(link.get("Id") or "", ("", ""))[1] not in package.parts:
+            replace_element(link, [])
 
 
 def _simplify_shapes(root: XmlElement, *, count: bool = True) -> None:
@@ -1349,10 +1363,10 @@ class SlideReader:
         title = _slide_title(slide) or (f"Slide {number}" if self._after_hidden and not is_hidden else "")
         mark, self._after_hidden = (" (hidden slide)" if is_hidden else ""), is_hidden
         parts = [f"## {title}{mark}".replace("  ", " ")] if title or mark else []
-        own = slide.shapes.title
-        shapes = [shape for shape in slide.shapes if own is None or shape.shape_id != own.shape_id]
+        own = _find_title(slide)
+        shapes = [shape for shape in slide.shapes if own is None or shape.element is not own.element]  # ids may repeat
         parts += self._read_shapes(order_shapes(shapes))
-        for background in (slide.slide_layout, slide.slide_layout.slide_master):
+        for background in _list_backgrounds(slide):
             _simplify_shapes(background.element, count=False)
             fixed = [shape for shape in background.shapes if not shape.is_placeholder]
             parts += self._new_texts(self._read_shapes(order_shapes(fixed), count=False))
@@ -1446,6 +1460,13 @@ class SlideReader:
         return describe_shape(element)
 
 
+def _list_backgrounds(slide: Slide) -> Iterator[SlideLayout | SlideMaster]:
+    """Yield the layout and the master of a slide, unless the file lacks them."""
+    with suppress(KeyError):
+        yield slide.slide_layout
+        yield slide.slide_layout.slide_master
+
+
 # --- Reading order ---
 
 MAX_OVERLAP = 0.25  # of the smaller of two shapes: neighbours may overlap by this much
@@ -1465,7 +1486,11 @@ def order_shapes(shapes: Sequence[BaseShape]) -> list[BaseShape]:
 
 
 def _has_place(shape: BaseShape) -> bool:
-    return None not in (shape.top, shape.left, shape.height, shape.width)
+    from pptx.exc import InvalidXmlError
+
+    with suppress(InvalidXmlError):  # a shape without properties
+        return None not in (shape.top, shape.left, shape.height, shape.width)
+    return False
 
 
 def _cut_rows(shapes: Sequence[BaseShape]) -> list[BaseShape]:
@@ -1495,11 +1520,15 @@ def _cut(shapes: Sequence[BaseShape], extent: Callable[[BaseShape], tuple[int, i
 # --- The text of a shape ---
 
 
-def _slide_title(slide: Slide) -> str:
+def _find_title(slide: Slide) -> BaseShape | None:
+    """Return the title of a slide; a footer without an index would count as one too."""
     shape = slide.shapes.title
-    if shape is None or not shape.has_text_frame:
-        return ""
-    return _element_text(shape.element)
+    return None if shape is None or _placeholder_type(shape) in (*MARGIN_TYPES, PAGE_NUMBER_TYPE) else shape
+
+
+def _slide_title(slide: Slide) -> str:
+    shape = _find_title(slide)
+    return "" if shape is None or not shape.has_text_frame else _element_text(shape.element)
 
 
 def _element_text(element: XmlElement) -> str:

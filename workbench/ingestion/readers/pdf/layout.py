@@ -30,7 +30,7 @@ from workbench.ingestion.text import format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
+    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem, WordBox
 
 # --- Prose that the parser cut into table cells ---
 
@@ -175,14 +175,19 @@ def _find_suspended_words(page: ParsedPage) -> Iterator[WrittenWord]:
 # --- Superscripts, which the parser joins to their word ---
 
 RAISED_SHARE = 0.12  # of a line's height by which a word with a superscript is higher than others
+MIN_RAISED_SHARE = 0.005  # the same for 10⁻⁶ and m², which stay within their font's box in most word processors
+SAME_LINE_SHARE = 0.002  # of it by which the lower edges may differ; those of another font or size differ by more
 MARK_SHARE = 0.65  # usual size of a superscript as a share of the text's
 DIGIT_SHARE = 0.556  # usual width of a digit as a share of the font size
+MIN_MISSING_WIDTH = 0.28  # digits by which a number with a superscript is narrower; .35 is usual
 WORD_WITH_MARK = re.compile(
-    r"((?:.*[\Wx])?10|.*[^\W\d_].*?|.*[.,;:)\]%”’\"])(\(\d{1,3}\)|[-−+]?\d{1,3}(?:,\d{1,3})*|[*†‡§¶]+)([.,;:)\]]*)",
+    r"((?:.*[\Wx])?10|\d{1,3}(?:,\d{3})+|.*[^\W\d_].*?|.*[.,;:)\]%”’\"])"
+    r"(\(\d{1,3}\)|[-−+]?\d{1,3}(?:,\d{1,3})*|[*†‡§¶]+)([.,;:)\]]*)",
     re.DOTALL,
 )
 NUMBER_WITH_MARK = re.compile(r"(\d+)([.,;:)\]]*)")
-POWER_OF_TEN = re.compile(r"(?<!\d)10[-−]?\d+\W*$")
+CLEAR_MARK = re.compile(r"(?:.*\W)?10[-−]\d{1,2}|\d{1,3}(?:,\d{3})+\d{1,2}|.*[^\W\d_]\d{1,2}[.,;:)\]]*", re.DOTALL)
+POWER_OF_TEN = re.compile(r"(?<![\d.,])10[-−]?\d{1,2}(?![.,]?\d)")
 
 WrittenWord = tuple[str, str, str]  # the word before it or "", the word as the parser joins it, and as it is written
 
@@ -196,39 +201,70 @@ def _usual_heights(page: ParsedPage) -> dict[tuple[str | None, float | None], fl
 
 
 def has_raised_text(page: ParsedPage) -> bool:
-    """Return whether some lines of a page are taller than others in the same font, as lines with superscripts are."""
+    """Return whether a page may have superscripts: its lines in one font differ in height, or there is one of 106."""
     usual = _usual_heights(page)
-    return any(item.height > (1 + RAISED_SHARE) * usual[item.font_name, item.font_size] for item in page.text_items)
+    return any(
+        item.height > (1 + MIN_RAISED_SHARE) * usual[item.font_name, item.font_size] or POWER_OF_TEN.search(item.text)
+        for item in page.text_items
+    )
 
 
 def find_raised_words(page: ParsedPage) -> list[WrittenWord]:
     """Return the words that end with a superscript, for a page that was parsed with word boxes."""
     found: list[WrittenWord] = []
-    usual, before = _usual_heights(page), ""
+    usual, digits, before = _usual_heights(page), _digit_widths(page), ""
     for item in page.text_items:
         words = [word for word in item.words if word.text.strip()]
         middle = sorted(word.height for word in words)[(len(words) - 1) // 2] if words else item.height
         height = min(middle, usual[item.font_name, item.font_size])
-        slack = RAISED_SHARE * height
-        plain = [word for word in words if word.height <= height + slack] or [
+        highest = (1 + MIN_RAISED_SHARE) * height
+        plain = [word for word in words if word.height <= highest] or [
             other
             for other in page.text_items
-            if other.height <= height + slack and other.y < item.y + item.height / 2 < other.y + other.height
+            if other.height <= highest and other.y < item.y + item.height / 2 < other.y + other.height
         ]
+        digit = digits.get(item.font_name, 0.0) * (item.font_size or 0.0)
         for word in words:
-            bottom = word.y + word.height
-            is_raised = word.height > height + slack and (
-                any(abs(bottom - one.y - one.height) <= slack for one in plain)
-                if plain
-                else POWER_OF_TEN.search(word.text)
-            )
-            split = _split_mark(word.text, word.width, DIGIT_SHARE * (item.font_size or 0.0)) if is_raised else None
+            is_raised = _is_raised(word, height, plain, digit)
+            split = _split_mark(word.text, word.width, digit) if is_raised else None
             if split is not None:
                 base, mark, rest = split
                 text = f"{base}{format_superscript(mark, base)}{rest}"
                 found += [(before, word.text, text)] if text != word.text else []
             before = word.text if _keep_letters(word.text) else before
     return found
+
+
+def _is_raised(word: WordBox, height: float, plain: Sequence[WordBox | TextItem], digit: float) -> bool:
+    """Return whether a word ends with a superscript.
+
+    Such a word is much higher than the plain words of its line. If it is only a little higher or as high as they are,
+    its lower edge must be exactly theirs, and it is a clear case (m²) or a number too narrow for its digits.
+    """
+    edges = [abs(word.y + word.height - one.y - one.height) / height for one in plain]
+    near = min(edges) <= RAISED_SHARE if edges else POWER_OF_TEN.search(word.text) is not None
+    if near and word.height > (1 + RAISED_SHARE) * height:
+        return True
+    if edges and min(edges) > SAME_LINE_SHARE:
+        return False
+    if word.text.isdecimal() and _missing_width(word.text, word.width, digit) > MIN_MISSING_WIDTH:
+        return True
+    return word.height > (1 + MIN_RAISED_SHARE) * height and CLEAR_MARK.fullmatch(word.text) is not None
+
+
+def _digit_widths(page: ParsedPage) -> dict[str | None, float]:
+    """Return the width of a digit in each font as a share of its size, from the widest number in it."""
+    shares: dict[str | None, float] = {}
+    for item in page.text_items:
+        known = shares.get(item.font_name, 0.0)
+        numbers = (word.width / len(word.text) for word in item.words if word.text.isdecimal() and item.font_size)
+        shares[item.font_name] = max([known, *(width / (item.font_size or 1.0) for width in numbers)])
+    return {font: share or DIGIT_SHARE for font, share in shares.items()}
+
+
+def _missing_width(number: str, width: float, digit: float) -> float:
+    """Return by how many digits a number is narrower than its digits in their full size."""
+    return len(number) - width / digit if digit else 0.0
 
 
 def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] | None:
@@ -241,7 +277,7 @@ def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] |
     match = NUMBER_WITH_MARK.fullmatch(word)
     if match is None or not digit or len(match[1]) < 2:
         return None
-    raised = round((len(match[1]) * digit - width) / (digit * (1 - MARK_SHARE)))
+    raised = round(_missing_width(match[1], width, digit) / (1 - MARK_SHARE))
     raised = min(max(1, raised), len(match[1]) - 1)
     return match[1][:-raised], match[1][-raised:], match[2]
 

@@ -379,21 +379,27 @@ ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("cp1251", "iso8859_5", "cp855"), (CYRILLIC_LETTERS[:32] + "ђјљњћџѓќѕ", CYRILLIC_LETTERS + "іў")),
     (("cp1253", "iso8859_7", "cp737"), ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",)),
     (("cp1255", "iso8859_8"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
-    (("cp1256", "iso8859_6"), ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ",)),
+    (
+        ("cp1256", "iso8859_6"),
+        ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652",),
+    ),
     (("cp874",), ("".join(map(chr, range(0x0E01, 0x0E5C))),)),
     (("cp1258",), ("àâăèéêìíòóôơùúưýđ\u0300\u0301\u0303\u0309\u0323₫",)),
 )
 LATIN = (*ALPHABETS[0][1], "œ")
-# Signs inside a word, or opening quotes after a letter, that only a wrong encoding gives.
+# What only a wrong encoding gives: signs inside a word, opening quotes after a letter, a final form of Hebrew inside a
+# word, and in Thai a mark without its consonant, or a leading vowel without one after it.
 ODD_SIGN = re.compile(
     "(?<=[^\\W\\d_])(?:[^\\w\\s\\x00-\\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ab\u00bb\u0640\u0300\u0301\u0303\u0309\u0323\u0e31-\u0e4e]"
     "|[\u00b9\u00b2\u00b3\u00aa\u00ba])(?=[^\\W\\d_])|(?<=[^\\W\\d_])[\u201a\u201e]"
+    "|[ךםןףץ](?=[א-ת])"
+    "|(?<![\u0e01-\u0e2e\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]|[\u0e40-\u0e44](?![\u0e01-\u0e2e])"
 )
 LATIN_NEXT_TO_OTHER = re.compile(
     "[A-Za-z](?=[^\\W\\d_\\x00-\u024f]|[\u0e31-\u0e4e])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])"
 )
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
-FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלאתמ"
+FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלארתבמש"
 # The most frequent Chinese characters: in a short text, chance does not give them.
 FREQUENT_CHINESE = frozenset(
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然"
@@ -429,20 +435,21 @@ def guess_encoding(data: bytes) -> str:
     """Guess the encoding from the words around non-ASCII bytes: windows-1252, or one that is clearly better.
 
     A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
-    words with consistent capitalisation; a multi-byte encoding by the share of frequent characters.
+    words with consistent capitalisation; a multi-byte encoding by the share of frequent characters. If both explain all
+    (every byte of Japanese may be a letter of Thai), the multi-byte encoding is taken.
     """
     windows = _sample_windows(data)
     if LATIN_9.search(windows) and not C1_BYTE.search(data) and _score_codec(windows, "iso8859_15", LATIN) > 0.8:
         return "iso8859_15"
     best, best_score = "cp1252", _score_codec(windows, "cp1252", LATIN) + WIN_MARGIN
-    for codecs_, alphabets in ALPHABETS:
-        for codec in codecs_:
-            if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
-                best, best_score = codec, score
     for codec, charset, leads in CHARACTER_SETS:
         score = _score_multi_byte(data, codec, charset, leads)
         if score > best_score:
             best, best_score = codec, score
+    for codecs_, alphabets in ALPHABETS:
+        for codec in codecs_:
+            if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
+                best, best_score = codec, score
     return best
 
 
@@ -468,7 +475,11 @@ def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float
     counts = Counter(outside)
     common = sum(count for char, count in counts.items() if char in TYPOGRAPHIC_CHARS)
     best = max(
-        sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC_CHARS)
+        sum(
+            count
+            for char, count in counts.items()
+            if (char.lower() in letters or char in letters) and char not in TYPOGRAPHIC_CHARS
+        )
         for letters in alphabets
     )
     odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text)) + len(DASH_IN_WORD.findall(text))

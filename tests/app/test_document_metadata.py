@@ -8,7 +8,7 @@ MADE = Document(
     "doc",
     "src",
     "Tide gauge",
-    metadata={"title": "Tide gauge", "author": "Mei", "tags": ["sea", "level"], "n": {"a": 1}},
+    metadata={"title": "Tide gauge", "author": "Mei", "tags": ["sea", "level"], "n": {"a": 1}, "crawl_depth": 1},
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.app.system.page import KEY, MODEL, URL, find_changes
+from workbench.app.system.page import KEY, MODEL, URL, describe_key, find_changes
 from workbench.errors import Conflict
 from workbench.settings import DEFAULT, ENVIRONMENT, SettingValue
 
@@ -26,3 +26,11 @@ def test_a_stored_key_is_not_sent_to_another_endpoint():
     assert find_changes({URL: "http://b/v1", MODEL: "", KEY: "new"}, rows()) == {URL: "http://b/v1", KEY: "new"}
     with pytest.raises(Conflict, match="belongs to another endpoint"):
         find_changes({URL: "http://b/v1", MODEL: "", KEY: ""}, rows(key_origin=ENVIRONMENT))
+
+
+def test_a_provider_key_names_the_models_it_allows_and_what_they_cost():
+    effect, costs = describe_key("VOYAGE_API_KEY")
+    assert effect == "Makes voyage:MODEL available as embedding model or reranker."
+    assert (
+        costs == "Nothing until you choose one; then the provider charges for each new passage and search, each search."
+    )

@@ -363,14 +363,32 @@ def test_on_a_phone_the_panes_are_tabs(goto):
     page.locator(".card .title").first.click()
     expect(inspector.locator(".reader")).to_be_visible()
     expect(page.locator(".card").first).to_be_hidden()
-    for name, shown in (("Queue", queue), ("Results", page.locator(".card").first), ("Inspector", inspector)):
+    results = page.locator(".card").first
+    for name, pane, shown in (
+        ("Queue", "queue", queue),
+        ("Results", "results", results),
+        ("Answer · Why", "inspector", inspector),
+    ):
         page.get_by_role("radio", name=name, exact=True).click()
         expect(shown).to_be_visible()
-        expect(page).to_have_url(re.compile(f"pane={name.lower()}"))
+        expect(page).to_have_url(re.compile(f"pane={pane}"))
     page.set_viewport_size({"width": 1440, "height": 1000})
     for shown in (queue, page.locator(".card").first, inspector):
         expect(shown).to_be_visible()
     expect(page.get_by_role("radio", name="Results", exact=True)).to_be_hidden()
+
+
+def test_on_a_phone_the_answer_is_one_tap_away_and_a_long_question_is_whole(goto):
+    question = "How is the level of the sea recorded by the tide gauge in the harbour?"
+    page = goto(f"/?q={question}&s=keyword")
+    expect(page.locator(".card").first).to_be_visible()
+    whole = page.locator("p.wb-asked")
+    expect(whole).to_be_hidden()  # the field shows all of it
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(whole).to_have_text(question)
+    expect(whole).to_be_visible()
+    page.get_by_role("radio", name="Answer · Why", exact=True).click()
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
 
 
 def test_at_200_percent_the_first_card_is_on_the_screen_and_the_strategies_are_one_line(goto):
@@ -381,4 +399,6 @@ def test_at_200_percent_the_first_card_is_on_the_screen_and_the_strategies_are_o
         "(card) => card.getBoundingClientRect().top < 380", arg=page.locator(".card").first.element_handle()
     )
     assert page.get_by_role("toolbar", name="Strategies").bounding_box()["height"] < 50
+    page.wait_for_function("(board) => board.scrollWidth <= board.clientWidth",
+                           arg=page.locator(".st-key-board_scroll").element_handle())  # fmt: skip
     expect(page.get_by_role("button", name="Settings")).to_be_hidden()  # a tab of the inspector

@@ -348,6 +348,7 @@ def test_questions_are_typed_in_and_taken_along(
 
 def test_an_experiment_can_be_taken_along_as_csv_and_as_a_notebook(goto: Callable[[str], Page], measured: str) -> None:
     page = goto(f"/evaluate?experiment={measured}")
+    page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()
     assert len(download.value.path().read_text().splitlines()) == 4
@@ -355,6 +356,39 @@ def test_an_experiment_can_be_taken_along_as_csv_and_as_a_notebook(goto: Callabl
         page.get_by_role("button", name="Notebook").click()
     notebook = json.loads(download.value.path().read_text())
     assert any("Words or vectors" in "".join(cell["source"]) for cell in notebook["cells"])
+
+
+def test_the_hypothesis_and_the_bars_of_a_check_are_shown(
+    goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
+) -> None:
+    experiments = Experiments(filled)
+    made = experiments.run(experiments.create("Checked in CI", harbour, make_cells(["keyword"])).id)
+    bars = ["keyword: ndcg@10 at least 0.7: passed.", "keyword: hit@1 at least 2: failed."]
+    note = "\n\n".join(["Hypothesis: Words <b>are</b> enough.", *bars])
+    experiments.annotate(made.id, note=note)
+    page = goto(f"/evaluate?experiment={made.id}")
+    expect(page.get_by_text("Hypothesis: Words <b>are</b> enough.")).to_be_visible()
+    rows = page.get_by_role("table", name="Bars").locator("tbody tr")
+    expect(rows).to_have_text(
+        [re.compile("Keyword.*passed.*nDCG@10 at least 0.7"), re.compile("Keyword.*failed.*Hit rate@1 at least 2")]
+    )
+    keep("evaluate_bars")
+    page = goto("/evaluate")
+    row = page.get_by_role("table", name="Experiments").locator("tbody tr", has_text="Checked in CI")
+    expect(row).to_contain_text("1 bar failed")
+    experiments.delete(made.id)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/evaluate", "/evaluate?view=datasets", "/evaluate?view=trends", "/library", "/crawl", "/connect?view=calls"],
+)
+def test_no_table_is_cut_on_a_phone(goto: Callable[[str], Page], measured: str, path: str) -> None:
+    page = goto(path)
+    table = page.locator(".holder").last
+    expect(table).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_fits(page, path, table)
 
 
 def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(

@@ -313,8 +313,8 @@ def _show_test_set(wb: Workbench, sets: dict[str, TestSetInfo], judging: Questio
         )
     if judging is not None:
         _show_judged_scope(wb, judging.test_set)
-    if value:
-        st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
+    elif value:
+        _show_stop_button()
     if judging is not None:
         _show_rater(judging)
         _show_progress(judging)
@@ -375,7 +375,9 @@ def _choose_test_set(key: str, sets: Mapping[str, TestSetInfo]) -> None:
 
 def _show_judged_scope(wb: Workbench, info: TestSetInfo) -> None:
     """Show the scope of a test set, and offer it if another one is searched."""
-    st.markdown(format_measured("", info.over))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(format_measured("", info.over), width="content")
+        _show_stop_button()
     searched = read_lasting_scope()
     if not is_same_scope(wb, info.scope, searched):
         st.caption(
@@ -384,6 +386,10 @@ def _show_judged_scope(wb: Workbench, info: TestSetInfo) -> None:
         )
         changes = make_scope_changes(info.scope)
         st.button("Use its scope", key="use_scope", type="tertiary", on_click=address.put, kwargs=changes)
+
+
+def _show_stop_button() -> None:
+    st.button("Stop judging", key="stop_judging", type="tertiary", on_click=_stop_judging)
 
 
 def _stop_judging() -> None:
@@ -474,26 +480,26 @@ def _show_progress(judging: QuestionJudging) -> None:
     going = measure_progress(test_set, judging.question)
     changes = make_scope_changes(judging.test_set.scope)  # a question of a test set is asked in its scope
     total = len(going.questions)
-    progress = (
-        f"{going.done:,} of {count_text(total, 'question')} judged"
-        if total
-        else "Your first judgment adds this question."
-    )
+    progress = "Your first judgment adds this question."
+    if total:
+        progress = f"{going.done:,} of {count_text(total, 'question')} judged"
+    if not judging.rater and going.done > (runs := len(test_set.answerable)):
+        progress += f"; {runs:,} with a relevant result, which an experiment runs"
     bar = f'<progress max="{max(total, 1)}" value="{going.done}" aria-label="Judged questions"></progress>'
     st.html(f'<p class="wb-round">{bar} {progress}</p>')
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center", gap="small"):
         _show_step("Previous", "P", going.previous, changes)
         _show_step("Next unjudged", "N", going.next, changes)
-    rows = [
-        QueuedQuestion(str(place), text, count, changes=changes)
-        for place, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
-    ]
-    _show_list(judging.question, rows, "The questions that you judge are listed here.", counted="Judged")
     finished = 0 < going.done == total
     kind = "primary" if finished else "tertiary"
     if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
         address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
         address.switch_page("evaluate")
+    rows = [
+        QueuedQuestion(str(place), text, count, changes=changes)
+        for place, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
+    ]
+    _show_list(judging.question, rows, "The questions that you judge are listed here.", counted="Judged")
 
 
 def _show_step(label: str, key: str, question: str | None, changes: Mapping[str, Sequence[str]]) -> None:

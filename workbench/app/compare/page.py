@@ -455,7 +455,8 @@ class ShownComparison:
 INSPECTOR_TITLES = {
     "why": "Why", "document": "Document", "answer": "Answer", "figures": "Figures", "settings": "Settings",
 }  # fmt: skip
-PANE_TITLES = {"queue": "Queue", "results": "Results", "inspector": "Inspector"}
+MAX_CHARS_SHOWN = 40  # of a question in a field as wide as a phone
+PANE_TITLES = {"queue": "Queue", "results": "Results", "inspector": "Answer · Why"}
 
 
 def read_inspector_tab() -> str:
@@ -465,7 +466,9 @@ def read_inspector_tab() -> str:
         return tab
     if address.get("doc"):
         return "document"
-    return "why" if address.get("why") or address.get("pane") == "inspector" else ""
+    if address.get("why"):
+        return "why"
+    return "answer" if address.get("pane") == "inspector" else ""
 
 
 def close_inspector() -> None:
@@ -559,17 +562,17 @@ def page() -> None:
 
 def _show_question() -> str:
     show_value("question", address.get("q"))
-    return (
-        st.text_input(
-            "Question",
-            key="question",
-            placeholder="Ask your documents a question",
-            label_visibility="collapsed",
-            autocomplete="off",
-            on_change=lambda: address.put(q=st.session_state["question"], without=None, names=None),
-        )
-        or ""
+    question = st.text_input(
+        "Question",
+        key="question",
+        placeholder="Ask your documents a question",
+        label_visibility="collapsed",
+        autocomplete="off",
+        on_change=lambda: address.put(q=st.session_state["question"], without=None, names=None),
     )
+    if len(question or "") > MAX_CHARS_SHOWN:
+        st.html(f'<p class="wb-asked">{escape(question or "")}</p>')
+    return question or ""
 
 
 def _show_results(

@@ -328,7 +328,7 @@ def _list_tools() -> None:
         }
         for tool in TOOLS.values()
     ]
-    chosen = show_table("tools", TOOL_COLUMNS, rows, label="Tools", noun="tools", opens=True, stacks=True)
+    chosen = show_table("tools", TOOL_COLUMNS, rows, label="Tools", noun="tools", opens=True)
     if chosen.opened:
         address.put(tool=chosen.opened)
         st.rerun()
@@ -414,7 +414,6 @@ def _show_arguments(tool: Tool) -> None:
             label="Arguments",
             noun="arguments",
             filters=False,
-            stacks=True,
         )
     with st.expander("JSON schema"):
         st.code(json.dumps(make_input_schema(tool.arguments), indent=2), language="json")

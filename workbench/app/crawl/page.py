@@ -403,7 +403,8 @@ def show_dry_run(report: DryRun) -> None:
     st.subheader(f"This crawl would fetch {least}{count_text(pages, 'page')}", anchor=False)
     st.caption(
         f"About {max(1, round(as_number(estimate['seconds']))):,} s, "
-        f"{size_text(as_integer(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
+        f"{size_text(as_integer(estimate['text_bytes']))} of text, {count_text(passages, 'passage')}. "
+        "Nothing was stored."
     )
     names = [
         "Samples",
@@ -415,7 +416,7 @@ def show_dry_run(report: DryRun) -> None:
         for sample in report["samples"]:
             title = escape_markdown(sample["title"] or sample["url"])
             st.markdown(f"**{title}** · {sample['characters']:,} characters")
-            st.code(sample["text"][:MAX_SAMPLE_CHARS], language=None, wrap_lines=True, height=220)
+            st.code(sample["text"][:MAX_SAMPLE_CHARS], language=None, wrap_lines=True)
     with wanted:
         columns = (Column("url", "URL"), Column("via", "Found by"), Column("depth", "Depth", "number"))
         show_table("dry_wanted", columns, _make_rows(report["would_fetch"]), label="Pages to fetch", noun="pages")

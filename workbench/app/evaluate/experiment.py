@@ -32,6 +32,7 @@ from workbench.app.evaluate.outcome import (
     list_settings,
     load_outcome,
     show_answers,
+    show_note,
     show_parts,
     show_quality_chart,
     show_ragas,
@@ -106,7 +107,8 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
         f"<b>{escape(format_run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
         f"(95% CI {low:.3f} to {high:.3f})."
     ]
-    if line.against_best is not None:
+    is_best_live = serving is not None and outcome.done_cells and serving.is_run(outcome.done_cells[0].cell)
+    if line.against_best is not None and not is_best_live:  # else the comparison with what is live says the same
         sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
     if serving is not None:
         sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))
@@ -316,9 +318,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
         _show_actions(wb, experiment, job)
     st.markdown(format_experiment_scope(experiment))
     st.caption(escape_markdown(_describe_plan(experiment)))
-    if experiment.note or experiment.tags:
-        tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
-        st.markdown(f"{tags} {escape_markdown(experiment.note)}")
+    show_note(experiment)
     if experiment.scope is not None and (lost := describe_deleted(wb, experiment.scope)):
         st.warning(
             escape_markdown(
@@ -488,7 +488,7 @@ def _show_notes_form(wb: Workbench, experiment: Experiment, outcome: ExperimentO
     cells = {cell.cell.label: cell for cell in outcome.done_cells}
     titles = {"": "This experiment"} | {label: format_run_title(cell) for label, cell in cells.items()}
     known = {tag for cell in outcome.done_cells for tag in cell.tags} | set(experiment.tags)
-    with st.popover("Notes", icon=":material/edit_note:", help="Notes and tags of the experiment and its runs"):
+    with st.popover("Notes", type="tertiary", icon=":material/edit_note:", help="Of the experiment and its runs"):
         label = st.selectbox("For", list(titles), format_func=make_label_function(titles), key="noted")
         about = cells.get(label, experiment)
         with st.form(f"note_{label}", border=False):
@@ -518,6 +518,7 @@ def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:
     )  # the form is empty and closed once it changes
     with st.popover(
         "Add run file",
+        type="tertiary",
         icon=":material/upload:",
         help="Compare the ranking of another system",
         key=f"run_file_form_{added}",
@@ -536,20 +537,23 @@ def _add_run_file(wb: Workbench, experiment: Experiment, name: str, content: byt
 
 def _show_downloads(outcome: ExperimentOutcome) -> None:
     name = make_file_name(outcome.experiment.title, "experiment")
-    st.download_button(
-        "CSV",
-        to_csv(outcome.lines, outcome.experiment.over),
-        f"{name}.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-    st.download_button(
-        "Notebook",
-        lambda: to_notebook(outcome.experiment),
-        f"{name}.ipynb",
-        "application/x-ipynb+json",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Notebook that reruns this experiment",
-    )
+    with st.popover("Export", type="tertiary", icon=":material/ios_share:"):
+        st.download_button(
+            "CSV",
+            to_csv(outcome.lines, outcome.experiment.over),
+            f"{name}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            width="stretch",
+        )
+        st.download_button(
+            "Notebook",
+            lambda: to_notebook(outcome.experiment),
+            f"{name}.ipynb",
+            "application/x-ipynb+json",
+            icon=":material/download:",
+            on_click="ignore",
+            width="stretch",
+            help="Notebook that reruns this experiment",
+        )

@@ -90,7 +90,6 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
         show_table(
             f"learned_{job.id}", SCORE_COLUMNS, make_score_rows(figures), label="Scores", noun="strategies",
             filters=False,
-            stacks=True,
         )  # fmt: skip
         st.markdown(format_measured("", str(job.result.get("scope") or "all your documents")))
         _show_save_form(wb, job, ranker)

@@ -31,7 +31,7 @@ from evals.measures.metrics import RagasSummary, metric_title
 from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
-from workbench.app.widgets.looks import escape_markdown, strategy_title
+from workbench.app.widgets.looks import escape_markdown, strategy_look, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.table import Column, show_table
 
@@ -132,6 +132,51 @@ def list_settings(cell: CellResult) -> list[str]:
     return [*([f"index {cell.cell.index}"] if cell.cell.index else []), *parameters]
 
 
+# The note of an experiment, which holds the outcome of the bars that workbench check found
+
+_BAR_PATTERN = re.compile(
+    r"(?P<run>.+?): (?P<metric>\S+) (?P<bar>.+): (?P<state>passed|failed|undecided|error|skipped)\."
+)
+BAR_STATES = {"passed": "done", "failed": "failed", "error": "failed", "undecided": "waiting", "skipped": "waiting"}
+BAR_COLUMNS = (
+    Column("run", "Run", "strategy", narrow=True),
+    Column("state", "Outcome", "state", narrow=True),
+    Column("bar", "Bar"),
+)
+
+
+def split_note(note: str) -> tuple[str, list[dict[str, str]]]:
+    """Return the text of a note and its bars: run, metric, bar and state of each."""
+    paragraphs = [(text, _BAR_PATTERN.fullmatch(text.strip())) for text in note.split("\n\n")]
+    bars = [match.groupdict() for _, match in paragraphs if match]
+    return "\n\n".join(text for text, match in paragraphs if not match), bars
+
+
+def show_note(experiment: Experiment) -> None:
+    """Show the note and the tags of an experiment, and its bars as a table."""
+    text, bars = split_note(experiment.note)
+    tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
+    paragraphs = [_format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in text.split("\n\n")]
+    st.markdown("\n\n".join(filter(None, (tags, *paragraphs))))
+    if bars:
+        rows = [
+            {"id": str(place), "name": bar["bar"], "cells": {
+                "state": {"state": BAR_STATES[bar["state"]], "text": bar["state"]},
+                "run": strategy_look(bar["run"]) | {"text": strategy_title(bar["run"])},
+                "bar": f"{metric_title(bar['metric'])} {bar['bar']}",
+            }}
+            for place, bar in enumerate(bars)
+        ]  # fmt: skip
+        show_table("bars", BAR_COLUMNS, rows, label="Bars", noun="bars", filters=False)
+
+
+def _format_paragraph(before: str, label: str, text: str) -> str:
+    """Return a paragraph of a note as Markdown, with the label of a hypothesis in bold."""
+    if before or not label:
+        return escape_markdown(before + label + text)
+    return f"**{label.strip()}** {escape_markdown(text)}"
+
+
 # Parts of the questions
 
 MAX_RUNS_IN_PARTS = 6  # the best ones; more columns are too narrow to read
@@ -147,7 +192,7 @@ def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
     choices = list(dict.fromkeys([*SLICE_KEYS, chosen]))
     show_value("parts", chosen, choices)
     st.selectbox(
-        "Parts by", choices, format_func=lambda key: PART_TITLES.get(key, str(key).capitalize()), key="parts",
+        "Group questions by", choices, format_func=lambda key: PART_TITLES.get(key, str(key).capitalize()), key="parts",
         accept_new_options=True,
         on_change=lambda: address.put(parts=st.session_state["parts"]), width=320,
         help="Or a name in the metadata of the questions or of the relevant documents",
@@ -176,9 +221,7 @@ def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
             }
             for one in parts.slices
         ]
-        show_table(
-            "parts_table", columns, rows, label="Parts of the questions", noun="parts", filters=False, stacks=True
-        )
+        show_table("parts_table", columns, rows, label="Parts of the questions", noun="parts", filters=False)
         st.caption("A question can be in several parts. Tests are corrected for all runs and parts.")
 
 

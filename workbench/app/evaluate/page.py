@@ -33,7 +33,7 @@ from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
 from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
 from workbench.app.evaluate.learning import show_learning
-from workbench.app.evaluate.outcome import format_settings, load_outcome
+from workbench.app.evaluate.outcome import BAR_STATES, format_settings, load_outcome, split_note
 from workbench.app.evaluate.test_sets import (
     choose_strategies,
     choose_test_set,
@@ -95,7 +95,6 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
         label="Runs of both experiments",
         noun="runs",
         filters=False,
-        stacks=True,
     )
     with st.container(horizontal=True):
         for letter, name, experiment in zip("AB", names, (first.experiment, second.experiment), strict=True):
@@ -521,8 +520,10 @@ def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) 
 def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, float]) -> TableRow:
     about = f"{experiment.test_set_title}, version {experiment.test_set_version} · scope: {experiment.over} · "
     tags = "".join(f" · #{tag}" for tag in experiment.tags)
-    notes = {"title": about + count_text(len(experiment.cells), "run") + tags}
+    notes = {"title": about + count_text(experiment.runs, "run") + tags}
     notes["title"] += f" · {experiment.brief}" if experiment.note else ""
+    if broken := sum(BAR_STATES[bar["state"]] == "failed" for bar in split_note(experiment.note)[1]):
+        notes["status"] = f"{count_text(broken, 'bar')} failed"
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
     if winner is not None:
@@ -530,7 +531,7 @@ def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, 
         notes["winner"] = format_settings(winner.label, winner.strategy)
         if winner.tied > 1:
             notes["winner"] = "All have the same score."
-        elif not winner.is_decided and len(experiment.cells) > 1:
+        elif not winner.is_decided and experiment.runs > 1:
             notes["winner"] = " · ".join(filter(None, (notes["winner"], "not decided")))
     return {
         "id": experiment.id,
@@ -587,7 +588,7 @@ def show_trends(wb: Workbench) -> None:
         _add_change(row, before, after, experiments)
     rows[0]["cells"] |= {"change": {"text": "–", "order": 0}}
     chosen = show_table(
-        "trends", TREND_COLUMNS, rows[::-1], label="Trend", noun="experiments", opens=True, filters=False, stacks=True
+        "trends", TREND_COLUMNS, rows[::-1], label="Trend", noun="experiments", opens=True, filters=False
     )
     if chosen.opened:
         address.put(experiment=chosen.opened, view=None)

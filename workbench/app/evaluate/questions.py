@@ -72,7 +72,7 @@ def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, bina
     empty = "No results."
     columns = RANKING_COLUMNS if any(hit["moved"] for hit in hits) else RANKING_COLUMNS[:2]
     opened = show_table(
-        key, columns, rows, label=label, noun="documents", empty=empty, opens=True, filters=False, stacks=True
+        key, columns, rows, label=label, noun="documents", empty=empty, opens=True, filters=False
     ).opened
     hit = next((hit for hit in hits if str(hit["rank"]) == opened), None)
     if hit is not None and hit["id"]:
@@ -352,7 +352,6 @@ def _show_scores(
             label="Questions of A and B" if len(pair) > 1 else "Questions",
             noun="questions",
             opens=True,
-            stacks=True,
         )
     if table.opened:
         address.put(ask=table.opened)

@@ -518,9 +518,14 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     """Show how far the named raters of a test set agree, and their disagreements; an opened one can be settled."""
     sets = TestSets(wb)
     found = sets.agreement(info.id)
-    st.caption(escape_markdown(found.describe()))
     if not found.raters:
+        show_message(
+            "No named raters yet",
+            "If several people judge, each enters a name under Judge on Compare. Their agreement, and the judgments on "
+            "which they differ, are shown here.",
+        )
         return
+    st.caption(escape_markdown(found.describe()))
     raters = [
         (one.rater, one.rater, one.judgments, f"{one.base_rate:.0%}", _format_figure(one.consistency))
         for one in found.raters
@@ -557,7 +562,7 @@ def _show_rows(
         }
         shown.append({"id": str(name), "name": str(values[0]), "cells": cells})
     noun = "disagreements" if opens else "rows"
-    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens, stacks=True).opened or ""
+    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens).opened or ""
 
 
 def _format_figure(value: float | None) -> str:

@@ -41,14 +41,15 @@ FINALIST_COLUMNS = (
 
 def show_tuning(wb: Workbench) -> None:
     """Show the form, and the tuning jobs with their finalists."""
-    ready = [info for info in TestSetStore(wb).list() if info.answerable >= MIN_TUNING_QUESTIONS]
+    test_sets = TestSetStore(wb).list()
+    ready = [info for info in test_sets if info.answerable >= MIN_TUNING_QUESTIONS]
     if not ready:
         show_message(
             "Not enough judged questions",
-            f"Tuning needs a test set with at least {MIN_TUNING_QUESTIONS} judged questions: half for the "
-            f"search, half held out.",
+            f"Tuning needs a test set with at least {MIN_TUNING_QUESTIONS} judged questions, half of them held out; "
+            f"the largest has {max((info.answerable for info in test_sets), default=0)}.",
         )
-        st.button("Go to test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
+        st.button("Go to test sets", key="tune_sets", on_click=address.put,
                   kwargs={"view": "datasets"})  # fmt: skip
         return
     _show_form(wb, ready)
@@ -120,7 +121,6 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
             label="Finalists",
             noun="settings",
             filters=False,
-            stacks=True,
         )
 
 

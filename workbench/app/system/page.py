@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import streamlit as st
 
 from workbench.app.state.shared import OPENING, choose_in_url
-from workbench.app.widgets.looks import escape_markdown, make_label_function
+from workbench.app.widgets.looks import escape_markdown, make_label_function, parameter_title
 from workbench.app.widgets.notices import report_errors, run_change, show_confirmation, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, InvalidInput
@@ -220,7 +220,7 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             + "".join(f"<dt>{row.variable}</dt><dd>Set. {escape(_describe_origin(row))}</dd>" for row in held)
             + "</dl>"
         )
-    with st.form("setup_keys"):
+    with st.container(border=True, key="setup_keys"):
         variable = st.selectbox(
             "Provider",
             list(names),
@@ -230,19 +230,33 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
         entered = st.text_input(
             "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"
         ).strip()
-        st.html(
-            '<dl class="wb-facts"><dt>Changes</dt><dd>Models of this provider can be used.</dd>'
-            "<dt>Costs</dt><dd>Nothing until a model above uses it; then what the provider charges.</dd></dl>"
-        )
+        effect, costs = describe_key(variable)
+        st.html(f'<dl class="wb-facts"><dt>Changes</dt><dd>{effect}</dd><dt>Costs</dt><dd>{costs}</dd></dl>')
         with st.container(horizontal=True):
-            saves = st.form_submit_button("Save", type="primary", key="save_key")
-            tries = st.form_submit_button("Test", key="test_key")
-            removes = st.form_submit_button("Remove", key="remove_key")
+            saves = st.button("Save", type="primary", key="save_key")
+            tries = st.button("Test", key="test_key")
+            removes = st.button("Remove", key="remove_key", disabled=not row.value)
     if saves or removes:
         run_change(lambda: _save_key(row, "" if removes else entered, removes=removes))
     elif tries:
         with report_errors(), st.spinner("Testing…"):
             st.success(escape_markdown(_try_key(variable, entered)))
+
+
+def describe_key(variable: str) -> tuple[str, str]:
+    """Return which models a provider's key makes available, and what they cost."""
+    tables = (
+        (LLM_PROVIDERS, "language model", "each answer"),
+        (EMBEDDING_PROVIDERS, "embedding model", "each new passage and search"),
+        (RERANK_PROVIDERS, "reranker", "each search"),
+    )
+    families = [family for family, provider in PROVIDERS.items() if provider.key == variable]
+    kinds = [(kind, unit) for table, kind, unit in tables if any(family in table for family in families)]
+    names = " or ".join(f"{family}:MODEL" for family in families)
+    return (
+        f"Makes {names} available as {' or '.join(kind for kind, _ in kinds)}.",
+        f"Nothing until you choose one; then the provider charges for {', '.join(unit for _, unit in kinds)}.",
+    )
 
 
 def _save_key(row: SettingValue, entered: str, *, removes: bool) -> str:
@@ -270,7 +284,7 @@ def _try_key(variable: str, entered: str) -> str:
 
 def show_parameter_input(parameter: Parameter, key: str) -> bool | str | int | float:
     """Draw the input of a parameter and return its value."""
-    label = parameter.name.replace("_", " ").capitalize()
+    label = parameter_title(parameter.name)
     common: dict[str, Any] = {"key": key, "help": parameter.why}
     if parameter.kind == "bool":
         return st.toggle(label, bool(parameter.default), **common)
@@ -344,7 +358,8 @@ def _show_preview(wb: Workbench, chosen: str | None, options: Mapping[str, Any],
         with column, report_errors():
             own = options if name == chosen else {}
             cut = [each.text for each in wb.indexes.preview(document_id, name, own, model=model)]
-            sizes = f", {min(map(len, cut)):,} to {max(map(len, cut)):,} characters" if cut else ""
+            lengths = dict.fromkeys(f"{choose(map(len, cut)):,}" for choose in (min, max) if cut)
+            sizes = f", {' to '.join(lengths)} characters" if cut else ""
             st.markdown(f"**{name}** · {count_text(len(cut), 'passage')}{sizes}")
             with st.container(height=320, key=f"preview_{name}"):
                 st.html("".join(f'<p class="wb-cut">{escape(passage)}</p>' for passage in cut[:MAX_PASSAGES_PREVIEWED]))
@@ -462,7 +477,6 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
         noun="indexes",
         filters=False,
         selectable=True,
-        stacks=True,
     ).selected
     with actions:
         picked = next((index for index in indexes if (index["name"],) == chosen), None)
@@ -601,7 +615,7 @@ def show_jobs(wb: Workbench, stalled: int) -> None:
         rows = [_make_row(job) for job in work.jobs]
         for job in work.stalled:
             st.warning(f"**{escape_markdown(job.title, 120)}** · {escape_markdown(job.stalled or '')}")
-        show_table("work", JOB_COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False, stacks=True)
+        show_table("work", JOB_COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False)
 
 
 def _make_row(job: JobLoad) -> dict[str, object]:
@@ -679,7 +693,7 @@ def _show_health(wb: Workbench, replica: ReplicaState | None) -> None:
         }
         for check in checks
     ]
-    show_table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False, stacks=True)
+    show_table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
 
 
 def _list_database_facts(status: Status) -> dict[str, str]:

@@ -193,6 +193,11 @@ _PARAMETER_TITLES = {
     "late_weight": "Late-interaction weight",
     "late": "Late interaction",
     "lambda": "Relevance (lambda)",
+    "size": "Max tokens",
+    "small": "Merge sections under (tokens)",
+    "overlap": "Overlap (tokens)",
+    "parent": "Max tokens of a section",
+    "percentile": "Percentile of distance",
 }
 _CHOICE_TITLES = {"convex": "Weighted", "rrf": "RRF"}
 

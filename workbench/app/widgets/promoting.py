@@ -144,8 +144,8 @@ def open_promotion(
     st.caption("Searches in the app, MCP and Python use it if they name no strategy; you can undo this on Compare.")
     others = {"": "None"} | {n: row.title for n, row in STRATEGIES.items() if n != candidate.strategy and not row.needs}
     rival = st.selectbox(
-        "Interleave with", list(others), format_func=make_label_function(others), key="promote_rival",
-        help="Agents get the results of both in one list. Connect shows whose documents they open.",
+        "A/B test against", list(others), format_func=make_label_function(others), key="promote_rival",
+        help="Agents get the interleaved results of both. Connect shows whose documents they open.",
     )  # fmt: skip
     if st.button("Promote", type="primary", key="confirm_promote"):
         run_change(lambda: _promote(wb, candidate, chosen.scope, rival))

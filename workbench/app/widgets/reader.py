@@ -158,10 +158,17 @@ def find_document(wb: Workbench) -> Document | None:
         return None
 
 
+CRAWL_METADATA = frozenset(
+    {"links", "links_found", "crawled_at", "crawl_depth", "canonical_url"}
+)  # of the crawler itself
+
+
 def list_metadata(document: Document) -> dict[str, str]:
     """Return the metadata of a document that people can read, such as its author, date and status, as text."""
     shown: dict[str, str] = {}
     for name, value in document.metadata.items():
+        if name in CRAWL_METADATA:
+            continue
         if isinstance(value, list) and all(isinstance(each, str) for each in value):
             shown[name] = ", ".join(map(str, value))
         elif isinstance(value, str | int | float) and value != document.title:

@@ -53,9 +53,8 @@ def show_table(
     selectable: bool = False,
     opens: bool = False,
     filters: bool = True,
-    stacks: bool = False,
 ) -> TableChoice:
-    """Show a table.
+    """Show a table. If there is little room, each row is on several lines, unless the columns are narrow.
 
     Args:
         key: Key of the widget.
@@ -67,7 +66,6 @@ def show_table(
         selectable: True for a checkbox in each row.
         opens: True if cells of the first column are buttons.
         filters: True for a filter box.
-        stacks: True to show each row on several lines if there is little room, instead of scrolling.
     """
     data = {
         "columns": [
@@ -82,7 +80,7 @@ def show_table(
         "selectable": selectable,
         "opens": opens,
         "filters": filters,
-        "stacks": stacks,
+        "stacks": not all(column.narrow for column in columns[1:]),
     }
     result = mount("widgets/table", key, data, "selected", "open", default={"selected": []})
     ids = {str(row["id"]) for row in rows}

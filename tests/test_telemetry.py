@@ -191,6 +191,18 @@ OPENINFERENCE = {
 }
 
 
+def test_a_search_with_many_results_keeps_its_own_attributes(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest([folder({f"{number}.md": f"Cat number {number} sleeps." for number in range(70)})])
+    with collecting() as collector:
+        content = {"WORKBENCH_TELEMETRY_CONTENT": "true"}
+        ran(wb.settings, content | collector.environment, "search", "cat", "--strategy", "keyword", "--limit", "70")
+    told = attributes(named(collector, "search keyword"))
+    assert (told["openinference.span.kind"], told["workbench.strategy"]) == ("RETRIEVER", "keyword")
+    assert len(json.loads(told["gen_ai.retrieval.documents"])) == 70
+    ids = [name for name in told if name.endswith(".document.id")]
+    assert len(ids) == 30 and "retrieval.documents.0.document.content" in told
+
+
 def answered_over_mcp(wb: Workbench, llm_url: str, **told: str) -> list[dict[str, Any]]:
     """Return the attributes of the spans of a command that asks the LLM, and of a tool call."""
     told |= {"WORKBENCH_LLM_BASE_URL": llm_url, "WORKBENCH_LLM_MODEL": "good"}
@@ -220,6 +232,7 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
     assert kinds == {"RETRIEVER", "EMBEDDING", "CHAIN", "LLM", "TOOL", "RERANKER"}
     [chats, searches] = [[s for s in spans if s["openinference.span.kind"] == kind] for kind in ("LLM", "RETRIEVER")]
     assert {(chat["gen_ai.operation.name"], chat["gen_ai.request.model"]) for chat in chats} == {("chat", "good")}
+    assert {chat["gen_ai.provider.name"] for chat in chats} == {"openai"}
     for search in searches:
         found = json.loads(search["gen_ai.retrieval.documents"])
         assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
@@ -228,4 +241,6 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
     assert any(QUESTION in text for text in said) is any("Purring is how" in text for text in said) is with_content
     if with_content:
         assert {search["input.value"] for search in searches} == {QUESTION}
+        [call] = [span for span in spans if span["openinference.span.kind"] == "TOOL"]
+        assert call["gen_ai.tool.call.result"] == call["output.value"]
         assert all(json.loads(chat["gen_ai.input.messages"])[1]["role"] == "user" for chat in chats)

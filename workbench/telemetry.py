@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SERVICE_NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
 ATTRIBUTE_PREFIX = "workbench."
 SHUTDOWN_TIMEOUT_S = 2.5  # seconds that an exiting process waits for a collector
+MAX_DOCUMENTS = 30  # of a search as attributes, three each: a span keeps 128 and drops the oldest, such as its kind
 
 EXPORT_FAILED = "Traces could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
 EXPORTER_LOGGERS = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal")
@@ -84,6 +85,8 @@ class Measurement:
         for rank, (key, score, text) in enumerate(passages):
             place = f"retrieval.documents.{rank}.document."
             found.append({"id": key, "score": score})
+            if rank >= MAX_DOCUMENTS:
+                continue
             told |= {f"{place}id": key, f"{place}score": score}
             if _has_content.is_set():
                 told[f"{place}content"] = text
@@ -93,6 +96,7 @@ class Measurement:
 
     def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int]) -> None:
         """Add the tokens of prompt and answer, and the messages if content is recorded."""
+        self._span.set_attribute("gen_ai.provider.name", "openai")  # whose protocol the endpoints have
         for name, count in zip(("input", "output"), tokens, strict=True):
             self._span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
         for name, count in zip(("prompt", "completion", "total"), (*tokens, sum(tokens)), strict=True):
@@ -110,8 +114,10 @@ class Measurement:
     def add_call(self, arguments: Mapping[str, object], answer: str) -> None:
         """Add the arguments and the answer of a tool call, if content is recorded."""
         given = json.dumps(arguments, ensure_ascii=False, default=str)
-        for name, text in (("input.value", given), ("gen_ai.tool.call.arguments", given), ("output.value", answer)):
+        for name, text in (("input.value", given), ("output.value", answer)):
             self._add_text(name, text)
+        self._add_text("gen_ai.tool.call.arguments", given)
+        self._add_text("gen_ai.tool.call.result", answer)
 
     def _add_text(self, name: str, text: str) -> None:
         if _has_content.is_set():

@@ -195,6 +195,7 @@ def _measure_answers(
     should_stop: ShouldStop | None,
 ) -> None:
     """Add the requested measures of answers to the JSON, and report them."""
+    from evals.evaluation import describe_threshold
     from evals.experiments import report
 
     if arguments.answers:
@@ -208,6 +209,11 @@ def _measure_answers(
         for name, refusals in payload["refusals"].items():
             for sentence in refusals.describe():
                 say(f"{name}: {sentence}")
+        first = next((name for name in result.strategies if name in payload["refusals"]), "")
+        if first and not result.run.test_set.corpus:
+            index = first.partition("@")[2] or result.run.corpus.index.name
+            for sentence in describe_threshold(payload["refusals"][first], index):
+                say(sentence)
     for note in result.budget.notes:
         say(note)
     payload["notes"] = [*payload.get("notes", []), *result.budget.notes]

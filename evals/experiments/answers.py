@@ -83,6 +83,13 @@ class Refusals(Value):
         return sentences
 
 
+def describe_threshold(refusals: Refusals | None, index: str) -> list[str]:
+    """Return the command that sets the best threshold for an index; [] if there is none."""
+    if refusals is None or refusals.best is None:
+        return []
+    return [f"Refuse below it with workbench indexes update {index} --refuse-below {refusals.best:g}"]
+
+
 # Answers
 
 HOLDING, CITATION_PRECISION, CITATION_RECALL = "holding", "citation-precision", "citation-recall"

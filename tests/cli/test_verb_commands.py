@@ -178,3 +178,15 @@ def test_a_table_is_attached_synced_shown_and_deleted(
     assert failed.code and "has no column 'nothing' for the text" in failed.err
     assert workbench("indexes", "sync", "main").code
     assert workbench("indexes", "delete", "birds", "--yes", "--json").json["name"] == "birds"
+
+
+def test_the_similarity_below_which_an_index_refuses_is_set_and_restored(
+    workbench: Callable[..., Ran], animals: Path
+) -> None:
+    workbench("ingest", str(animals))
+    chosen = workbench("indexes", "update", "main", "--refuse-below", "0.4", "--json").json["nearness"]
+    assert (chosen["near"], chosen["chosen"]) == (0.4, 1)
+    assert not workbench("indexes", "update", "main", "--refuse-below", "model", "--json").json["nearness"]
+    for wrong, says in (("much", "Invalid similarity 'much'"), ("1.5", "Invalid similarity 1.5")):
+        ran = workbench("indexes", "update", "main", "--refuse-below", wrong)
+        assert ran.code != 0 and says in ran.err

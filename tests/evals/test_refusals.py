@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.answers import RefusalPoint, count_refusals, describe_refusals
+from evals.experiments.answers import RefusalPoint, count_refusals, describe_refusals, describe_threshold
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv, to_csv
 from evals.test_sets.folders import load_test_set
-from tests.evals.conftest import WriteTestSet
+from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
 
@@ -103,6 +105,30 @@ def test_an_experiment_with_answers_also_counts_refusals(wb: Workbench, marked: 
     assert (scores["hybrid"].questions, scores["hybrid"].refused) == (5, 0.0)  # those with an answer
     sentence = next(line for line in describe_refusals(scores, {"hybrid": "Hybrid"}) if line.startswith("Hybrid"))
     assert sentence.startswith("Hybrid: Refused 2 of 2 questions without an answer and 0 of 5")
+
+
+def test_the_command_that_sets_the_threshold_is_shown_for_an_index_that_others_search(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}))
+    ids = {document.title: document.id for document in wb.documents.list()}
+    wb.test_sets.create("Mine")
+    unmarked, marked = Question("q1", "Why do cats purr?"), Question("n1", "How is cement made?")
+    wb.test_sets.add_questions("Mine", [unmarked, replace(marked, metadata={"answerable": False})])
+    wb.test_sets.judge("Mine", "q1", ids["Cats"], "relevant")
+    made = wb.experiments.create("Own", "Mine", ["hybrid"], metrics=["mrr@10"], answers=True)
+    wb.experiments.run(made.id)
+    [found] = wb.experiments.answers(made.id)[0].values()
+    assert found.refusals is not None and found.refusals.best is not None
+    arguments = ["indexes", "update", "main", "--refuse-below", f"{found.refusals.best:g}"]
+    assert describe_threshold(found.refusals, "main")[0].endswith(" ".join(["workbench", *arguments]))
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    shown: list[str] = []
+    evaluate(
+        wb, parser.parse_args(["Mine", "--strategies", "hybrid", "--ragas", "none", "--refusals"]), say=shown.append
+    )
+    assert any(line.endswith(" ".join(arguments)) for line in shown)
 
 
 def test_without_marked_questions_there_is_nothing_to_refuse(wb: Workbench, beir: WriteTestSet) -> None:

@@ -87,7 +87,14 @@ def _list_experiments(wb: Workbench, arguments: argparse.Namespace, out: Output)
 
 def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     experiments = _open_experiments(wb)
-    from evals.evaluation import describe_refusals, explain_difference, make_leaderboard, metric_title, report
+    from evals.evaluation import (
+        describe_refusals,
+        describe_threshold,
+        explain_difference,
+        make_leaderboard,
+        metric_title,
+        report,
+    )
 
     experiment = experiments.get(arguments.id)
     metric = arguments.metric or experiment.view.metric or experiment.metrics[0]
@@ -109,7 +116,13 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     out.table(value, columns, rows, "No runs.")
     if answers:
         out.message(report.render_text(report.make_answer_table(answers)))
-    for sentence in (*notes, *describe_refusals(answers), *(lift.describe() for lift in lifts)):
+    refusals = describe_refusals(answers)
+    best = next((one for one in lines if one.label in answers), None)
+    if best is not None and experiment.scope is not None:  # no other search uses the index of a test set's own corpus
+        refusals += describe_threshold(answers[best.label].refusals, best.index_name)
+    if experiment.status != "done":
+        out.message(f"{experiment.status.capitalize()}. {experiment.message}".strip())
+    for sentence in (*notes, *refusals, *(lift.describe() for lift in lifts)):
         out.message(sentence)
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
     out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))

@@ -254,13 +254,31 @@ def propose_promotion(
 
 
 def find_text(
-    call: Call, text: str, source_id: str, project_id: str, match_case: bool, context: int, limit: int, offset: int
+    call: Call,
+    text: str,
+    source_id: str,
+    project_id: str,
+    test_set: str,
+    match_case: bool,
+    context: int,
+    limit: int,
+    offset: int,
 ) -> JsonObject:
     """Return lines that contain a text exactly, with the lines around them."""
-    scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
-    resolved = call.wb.requests.resolve(scope)
+    index = None
+    if test_set:
+        from evals.evaluation import TestSets, index_corpus
+
+        if source_id or project_id:
+            raise Refused("Give either test_set, or source_id or project_id", "Leave one of them out")
+        sets = TestSets(call.wb)
+        corpus = index_corpus(call.wb, sets.load(sets.info(test_set).id))
+        resolved, index = corpus.scope, corpus.index.name
+    else:
+        scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
+        resolved = call.wb.requests.resolve(scope)
     found, total = call.wb.documents.find_lines(
-        text, resolved, match_case=match_case, context=context, limit=limit, offset=offset
+        text, resolved, index=index, match_case=match_case, context=context, limit=limit, offset=offset
     )
     rows: list[JsonObject] = [
         {
@@ -457,6 +475,7 @@ FIND_TEXT = Tool(
         Argument("text", "string", "The text, on one line.", required=True),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("project_id", "string", "This project and global sources.", ""),
+        Argument("test_set", "string", "Only what this test set searches: its own corpus, or its scope.", ""),
         Argument("match_case", "boolean", "Distinguish capitals.", False),
         Argument("context", "integer", "Lines before and after.", 2, low=0, high=10),
         LIMIT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from evals.background import make_runners
 from evals.evaluation import TestSets
+from evals.test_sets.folders import load_test_set
 from mcp_app.server import create_server, to_listed_tool
 from mcp_app.tools import NAMED_TOOLSETS, select_tools
 from tests.mcp_app.agent import Agent
@@ -27,7 +29,7 @@ TEXTS = {
 def agent(wb: Workbench, folder: Callable[..., Path]) -> Agent:
     wb.ingest(folder({name: TEXTS[name] for name in ("cats.md", "bees.md")}), source="Animals")
     wb.ingest(folder({"dogs.md": TEXTS["dogs.md"]}, "others"), source="Others")
-    return Agent(create_server(wb, toolsets=["evaluation"]))
+    return Agent(create_server(wb, toolsets=["default", "evaluation"]))
 
 
 def test_the_toolset_is_offered_only_if_it_is_named() -> None:
@@ -136,6 +138,22 @@ def test_exact_text_is_found_in_scope_with_lines_around_it_and_in_pages(agent: A
     assert {one["title"] for one in (*everywhere["lines"], *rest["lines"])} == {"Cats", "Bees", "Dogs"}
     assert [one["title"] for one in agent("find_text", text="they", source_id="Others")["lines"]] == ["Dogs"]
     assert "on one line" in agent.failure("find_text", text=" ")["error"]
+
+
+def test_exact_text_is_found_in_what_a_test_set_searches(
+    agent: Agent, wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    corpus = {"_id": "d1", "title": "Lions", "text": "Lions roar.\nSome of them purr."}
+    files = {"corpus.jsonl": json.dumps(corpus), "queries.jsonl": json.dumps({"_id": "q1", "text": "Who roars?"})}
+    own = wb.test_sets.add(load_test_set(folder(files | {"qrels.tsv": "q1\td1\t1"}, "lions"))).title
+    assert agent("find_text", text="purr")["total"] == 1  # Cats, of the workbench's own documents
+    [line] = agent("find_text", text="purr", test_set=own, context=0)["lines"]
+    assert line["title"] == "Lions" and line["text"].endswith("Some of them purr.")
+    read = agent("rag_read_full_page", page_id=line["page_id"], offset=line["start"])
+    assert read["content"] == "Some of them purr."
+    agent("add_test_questions", title="Dogs only", questions=["Who barks?"], source_id="Others")
+    assert [line["title"] for line in agent("find_text", text="they", test_set="Dogs only")["lines"]] == ["Dogs"]
+    assert "either" in agent.failure("find_text", text="they", test_set="Dogs only", source_id="Others")["error"]
 
 
 def test_every_answer_is_marked_as_untrusted(agent: Agent) -> None:

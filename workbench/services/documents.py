@@ -373,6 +373,7 @@ class DocumentService:
         text: str,
         scope: ResolvedScope,
         *,
+        index: str | None = None,
         match_case: bool = False,
         context: int = 2,
         limit: int = 20,
@@ -383,6 +384,7 @@ class DocumentService:
         Args:
             text: Text without line breaks.
             scope: Documents to look in, as resolved by ``wb.requests``.
+            index: Index that has these documents, such as that of a test set's own corpus; the default one if None.
             match_case: Distinguish capitals.
             context: Lines before and after each.
             limit: Maximum number of lines.
@@ -395,7 +397,7 @@ class DocumentService:
 
         if not text.strip() or len(text) > MAX_FOUND_CHARS or "\n" in text:
             raise InvalidInput(f"Give a text of 1 to {MAX_FOUND_CHARS} characters on one line.")
-        store = self._corpus.store(self._corpus.index(None))
+        store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
             ids = fetch_documents_in_scope(connection, store.index.name, scope)
         table = self._corpus.documents

@@ -297,7 +297,8 @@ def _cut_items(
         if rest and "under_filled" in answer:
             flag["under_filled"] = False
         uncut = {key: value for key, value in answer.items() if key != LIMIT_FIELD}
-        return {**uncut, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
+        shown: JsonObject = {**uncut, parts.key: items[:count], **counted, **flag}
+        return _append_note(shown, note) if note else shown
 
     count = find_largest_fit(len(items), lambda size: render(render_part(size)), TOKEN_BUDGET)
     return render_part(count), render(render_part(count))
@@ -340,8 +341,8 @@ def _check_items(value: JsonValue, name: str, key: str) -> list[JsonObject]:
 
 
 def _append_note(item: JsonObject, note: str) -> JsonObject:
-    """Append a note to an item, which may already have one."""
-    own = item.get("note")
+    """Append a note to an answer or an item, which may already have one."""
+    own = str(item.get("note") or "").removesuffix(".")
     return {**item, "note": f"{own}. {note}" if own else note}
 
 

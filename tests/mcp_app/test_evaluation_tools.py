@@ -82,6 +82,9 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
     assert board["notes"][0].startswith("The strategies scored the same on all 2 questions, so power cannot be")
     assert any(note.startswith("There are only 2 questions") for note in board["notes"])
+    wb.experiments.annotate(started["experiment_id"], note="Hypothesis: keyword is as good.")
+    part = agent("get_leaderboard", experiment_id=started["experiment_id"], limit=1)
+    assert part["note"].startswith("Hypothesis: keyword is as good. Items 1 to 1 of 2. Next: get_leaderboard(")
     assert board["judged_by_agents_only"] == 6
     before = wb.promotions.current()
     proposed = agent("propose_promotion", strategy="keyword", reason="Faster, as good", proposed_by="small")

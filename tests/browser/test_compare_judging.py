@@ -216,6 +216,21 @@ def test_a_round_goes_from_question_to_question_by_key_and_ends_in_an_experiment
     expect(page.get_by_text("4 runs × 3 questions")).to_be_visible()
 
 
+def test_a_question_without_a_relevant_result_is_judged_but_not_run(goto, filled):
+    store = TestSetStore(filled)
+    made = store.create("Half relevant")
+    one, two = store.add_questions(made.id, ["tide gauge", "stilling well"])
+    document = filled.documents.list()[0].id
+    store.judge(made.id, one.id, document, "relevant")
+    store.judge(made.id, two.id, document, "not")
+    page = goto(f"/?q=tide gauge&judge={made.id}&s=keyword")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(
+        page.get_by_text("2 of 2 questions judged. An experiment runs the 1 with a relevant result.")
+    ).to_be_visible()
+    expect(page.get_by_role("button", name="Run experiment")).to_be_in_viewport(ratio=1)
+
+
 def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, filled):
     made = TestSetStore(filled).create(f"A title as long as titles of test sets often are {uuid4().hex[:6]}")
     page = goto(f"/?q=tide gauge&judge={made.id}&look=answer&s=keyword&s=hybrid")

@@ -432,7 +432,7 @@ def _create_or_find(wb: Workbench, title: str) -> str:
     raise AssertionError
 
 
-MIN_ROWS_FILTERED = 4  # from this number of questions, a list has a filter
+MIN_ROWS_FILTERED = 12  # from this number of questions, a list has a filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +484,7 @@ def _show_progress(judging: QuestionJudging) -> None:
     if total:
         progress = f"{going.done:,} of {count_text(total, 'question')} judged"
     if not judging.rater and going.done > (runs := len(test_set.answerable)):
-        progress += f"; {runs:,} with a relevant result, which an experiment runs"
+        progress += f". An experiment runs the {runs:,} with a relevant result."
     bar = f'<progress max="{max(total, 1)}" value="{going.done}" aria-label="Judged questions"></progress>'
     st.html(f'<p class="wb-round">{bar} {progress}</p>')
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center", gap="small"):

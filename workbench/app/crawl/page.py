@@ -266,7 +266,7 @@ def _show_button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
 
 def _show_finished(wb: Workbench, job: CrawlJob) -> None:
     pages = wb.crawls.pages(job.id)
-    st.subheader("Changes", anchor=False)
+    st.header("Changes", anchor=False)
     st.markdown(describe_changes(job))
     if job.not_fetched:
         with st.expander(f"Not fetched: {sum(job.not_fetched.values()):,} URLs"):
@@ -400,7 +400,7 @@ def show_dry_run(report: DryRun) -> None:
     estimate = report["estimate"]
     pages, passages = as_integer(estimate["pages"]), as_integer(estimate["passages"])
     least = "at least " if estimate["at_least"] else ""
-    st.subheader(f"This crawl would fetch {least}{count_text(pages, 'page')}", anchor=False)
+    st.header(f"This crawl would fetch {least}{count_text(pages, 'page')}", anchor=False)
     st.caption(
         f"About {max(1, round(as_number(estimate['seconds']))):,} s, "
         f"{size_text(as_integer(estimate['text_bytes']))} of text, {count_text(passages, 'passage')}. "

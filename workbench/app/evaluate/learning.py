@@ -140,7 +140,7 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
 
 def _show_rankers(wb: Workbench) -> None:
     """Show the rankers, to download, promote, delete or import."""
-    st.subheader("Rankers", anchor=False)
+    st.header("Rankers", anchor=False)
     for ranker in wb.rankers.list():
         with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
             st.markdown(

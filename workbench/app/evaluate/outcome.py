@@ -192,7 +192,7 @@ def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
     choices = list(dict.fromkeys([*SLICE_KEYS, chosen]))
     show_value("parts", chosen, choices)
     st.selectbox(
-        "Group questions by", choices, format_func=lambda key: PART_TITLES.get(key, str(key).capitalize()), key="parts",
+        "Group by", choices, format_func=lambda key: PART_TITLES.get(key, str(key).capitalize()), key="parts",
         accept_new_options=True,
         on_change=lambda: address.put(parts=st.session_state["parts"]), width=320,
         help="Or a name in the metadata of the questions or of the relevant documents",

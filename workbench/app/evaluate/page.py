@@ -15,10 +15,13 @@ from evals.evaluation import (
     OFFERED_METRICS,
     Cell,
     Experiments,
+    TestSet,
     TestSetStore,
+    estimate_cost,
     list_variants,
     make_cells,
     metric_title,
+    repeat_cells,
 )
 from evals.experiments.leaderboard import (
     Pair,
@@ -300,13 +303,22 @@ def show_plan_form(wb: Workbench) -> None:
         test_set = _choose_test_set(wb)
         cells = show_matrix_form(wb)
         measures = _choose_measures(wb, cells)
-        questions = _count_questions(wb, test_set, measures.limit)
+        chosen = load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
+        chosen = chosen.spread(measures.limit)
+        questions, has_llm = len(chosen.answerable), wb.settings.has_llm
+        planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
+        costs = estimate_cost(wb, chosen, planned)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            searches = sum(measures.repeats if STRATEGIES[cell.strategy].needs_llm else 1 for cell in cells)
-            size = _describe_size(len(cells), questions, searches * questions)
+            if costs:
+                budget = st.number_input(
+                    "Budget ($)", 0.01, None, None, key="build_budget", placeholder="None", width=140,
+                    help="The experiment stops when its searches and answers have cost this much.",
+                )  # fmt: skip
+                measures = measures._replace(budget=budget)
+            size = _describe_size(len(cells), chosen, planned)
             power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions)
-            st.caption(escape_markdown(f"{size} {power}"))
+            st.caption(escape_markdown(" ".join(filter(None, (size, costs, power)))))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 judge_on_compare(TestSetStore(wb).info(test_set))
         if go:
@@ -344,6 +356,7 @@ class _Measures(NamedTuple):
     ragas: str
     answers: bool
     repeats: int
+    budget: float | None = None  # dollars
 
 
 def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
@@ -378,18 +391,15 @@ def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
     return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers, repeats)
 
 
-def _describe_size(runs: int, questions: int, searches: int) -> str:
+def _describe_size(runs: int, test_set: TestSet, planned: Sequence[Cell]) -> str:
+    questions, answering = len(test_set.answerable), sum(cell.answers for cell in planned)
     if not questions:
         return "No question of this test set has a relevant result yet."
+    answers = f" and {answering * len(test_set.scorable):,} answers" if answering else ""
     return (
-        f"{count_text(runs, 'run')} × {count_text(questions, 'question')} = up to {searches:,} searches; cached "
-        "results are reused."
+        f"{count_text(runs, 'run')} × {count_text(questions, 'question')} = up to "
+        f"{(len(planned) - answering) * questions:,} searches{answers}; cached results are reused."
     )
-
-
-def _count_questions(wb: Workbench, test_set: str, limit: int | None) -> int:
-    chosen = load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
-    return min(len(chosen.answerable), limit or len(chosen.answerable))
 
 
 PILOT_QUESTIONS = 20  # enough to estimate the variance
@@ -423,7 +433,7 @@ def _start_experiment(wb: Workbench, test_set: str, cells: Sequence[Cell], measu
             st.rerun()
         experiment = Experiments(wb).create(
             title, test_set, cells, metrics=measures.metrics, limit_queries=measures.limit,
-            answers=measures.answers, repeats=measures.repeats,
+            answers=measures.answers, repeats=measures.repeats, budget=measures.budget,
         )  # fmt: skip
         enqueue_experiment(wb, experiment.id, ragas=measures.ragas)
         address.put(experiment=experiment.id, new=None, dataset=None)
@@ -577,7 +587,7 @@ def show_trends(wb: Workbench) -> None:
     with left:
         test_set = choose_test_set(infos, "trend_dataset")
     trend = winner_trend(winners.values(), test_set)
-    st.subheader(f"Best {metric_title(trend[-1].metric)} over time", anchor=False)
+    st.header(f"Best {metric_title(trend[-1].metric)} over time", anchor=False)
     points = [TrendPoint(experiments[w.experiment_id].title, w.strategy, w.score, w.interval) for w in trend]
     listed = ", ".join(f"{point.name} {point.score:.3f}" for point in points)
     st.echarts_chart(

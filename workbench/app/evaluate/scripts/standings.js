@@ -14,7 +14,7 @@ function whisker(row, scale) {
 }
 
 function axis([low, high], digits) {
-  return make("div", { class: "axis", "aria-hidden": "true" }, make("span", {}, low.toFixed(digits)), make("span", {}, high.toFixed(digits)));
+  return make("div", { class: "axis", role: "img", "aria-label": "95% interval" }, make("span", {}, low.toFixed(digits)), make("span", {}, high.toFixed(digits)));
 }
 
 function verdict(row) {

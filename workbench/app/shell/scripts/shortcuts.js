@@ -58,6 +58,7 @@ function ownWordsForLostServer() {
       }
     }
     for (const toast of document.querySelectorAll('.stToast:not([aria-label])')) toast.setAttribute("aria-label", "Notice");
+    for (const zone of document.querySelectorAll('[data-testid=stFileUploaderDropzone][role=presentation]')) zone.setAttribute("role", "group");
   };
   look();
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });

@@ -79,11 +79,12 @@ def enqueue_on_sample(
     ragas: str,
     answers: bool = False,
     repeats: int = 1,
+    budget: float | None = None,
 ) -> Job:
     """Import the sample in the background, then run an experiment on its questions.
 
     The job's result names the ``experiment``, which runs as a separate job, as with ``enqueue_experiment``. ``limit``
-    is the maximum number of questions; ``answers`` and ``repeats`` are those of the experiment.
+    is the maximum number of questions; ``answers``, ``repeats`` and ``budget`` are those of the experiment.
 
     Raises:
         NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
@@ -92,7 +93,7 @@ def enqueue_on_sample(
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
-    plan |= {"metrics": list(check_metrics(metrics)), "answers": answers, "repeats": repeats}
+    plan |= {"metrics": list(check_metrics(metrics)), "answers": answers, "repeats": repeats, "budget": budget}
     return enqueue_import(wb, SAMPLE_NAME, experiment=plan)
 
 
@@ -171,6 +172,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
             as_text(plan["title"]), as_text(outcome.result["test_set"]), parse_cells(plan["cells"]),
             metrics=as_texts(plan["metrics"]), limit_queries=limit, experiment_id=experiment_id,
             answers=plan["answers"] is True, repeats=as_integer(plan["repeats"]),
+            budget=None if plan.get("budget") is None else as_number(plan["budget"]),
         )  # fmt: skip
     if find_job(wb, experiment.id) is None:
         enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))

@@ -49,6 +49,8 @@ from evals.experiments.runs import (
     StrategyRun,
     add_run_files,
     ask_question,
+    check_budget,
+    estimate_cost,
     list_variants,
     load_run_file,
     mean_cost,
@@ -155,6 +157,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "compare_pairs",
     "compare_with_best",
     "describe_power",
+    "estimate_cost",
     "explain_difference",
     "find_changes",
     "format_spread",
@@ -168,6 +171,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure_spans",
     "metric_title",
     "read_answers",
+    "repeat_cells",
     "report",
 ]
 
@@ -297,14 +301,14 @@ class Evaluation:
                     self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
                     on_progress=show, should_stop=should_stop,
                 )  # fmt: skip
-                if missing := sum(len(test_set.asked) - len(answers) for answers in rounds):
-                    left_out.append(f"{name} ({missing:,} of {len(rounds) * len(test_set.asked):,} not written)")
+                if missing := sum(len(test_set.scorable) - len(answers) for answers in rounds):
+                    left_out.append(f"{name} ({missing:,} of {len(rounds) * len(test_set.scorable):,} not written)")
                     continue
                 priced = (strategy, name_writer(self.wb.settings, parameters), corpus.index.embedding_model)
-                costs = [prices.mean_cost(test_set.asked, answers, *priced) for answers in rounds]
+                costs = [prices.mean_cost(test_set.scorable, answers, *priced) for answers in rounds]
                 scores[name] = measure_answers(test_set, rounds, mean_cost(costs))
         dollars = {name: one.dollars for name, one in scores.items()}
-        self.budget.notes[:] = report.describe_cost(dollars, len(test_set.asked) * repeats, verb="answers")
+        self.budget.notes[:] = report.describe_cost(dollars, len(test_set.scorable) * repeats, verb="answers")
         if left_out:
             self.budget.notes.append(f"Answers left out, because the budget was used up: {list_choices(left_out, 20)}.")
         found = {name: run.values[self.metric] for name, run in self.strategies.items()}
@@ -1117,8 +1121,8 @@ def estimate_run(
     ]
     has_llm = wb.corpus.llm is not None
     planned = repeat_cells(test_set, cells, repeats, answers=answers, has_llm=has_llm)
-    sentence = report.estimate_cost(wb, test_set, planned, "--pilot")
-    report.check_budget(budget, sentence)
+    sentence = estimate_cost(wb, test_set, planned, "--pilot")
+    check_budget(budget, sentence)
     return sentence
 
 

@@ -12,7 +12,6 @@ from statistics import fmean
 
 from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, Question, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
-from workbench.models.model_names import BYTES_PER_TOKEN
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.checks import check_title, clean_tags
@@ -285,8 +284,8 @@ def read_judged_texts(wb: Workbench, test_set: TestSet, ids: Mapping[str, str] |
 MAX_DOCUMENTS_SAMPLED = 20  # documents whose passages are read to estimate the size of a passage
 
 
-def measure_passage_tokens(wb: Workbench, test_set: TestSet, like: str | None = None) -> float | None:
-    """Return the mean tokens of a passage in some documents of a test set's index; None if there is no such index."""
+def measure_passage_bytes(wb: Workbench, test_set: TestSet, like: str | None = None) -> float | None:
+    """Return the mean bytes of a passage in some documents of a test set's index; None if there is no such index."""
     index, corpus = wb.corpus.index(like).name, test_set.corpus
     if corpus is None:
         ids = [document.id for document in list_documents(wb, resolve_scope(wb, test_set.scope), like)]
@@ -300,7 +299,7 @@ def measure_passage_tokens(wb: Workbench, test_set: TestSet, like: str | None = 
         ids = [document.id for document in wb.corpus.documents.by_key(source_id, index).values()]
     sampled = ids[:: max(1, len(ids) // MAX_DOCUMENTS_SAMPLED)]
     sizes = [len(hit.text.encode()) for key in sampled for hit in wb.documents.passages(key, index=index)]
-    return fmean(sizes) / BYTES_PER_TOKEN if sizes else None
+    return fmean(sizes) if sizes else None
 
 
 def _name_source(test_set: str, corpus_hash: str) -> str:

@@ -313,8 +313,8 @@ class TestSet:
         return tuple(one for one in self.questions if one.has_no_answer and one.id not in answerable)
 
     @cached_property
-    def asked(self) -> tuple[Question, ...]:
-        """The questions that are answered: first those that should be refused, then the answerable ones."""
+    def scorable(self) -> tuple[Question, ...]:
+        """The questions whose answers can be scored: first those that should be refused, then the answerable ones."""
         return (*self.unanswerable, *self.answerable)
 
     @cached_property

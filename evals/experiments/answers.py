@@ -170,8 +170,8 @@ def ask_answers(
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
     rounds: list[dict[str, Ranking]] = [{} for _ in range(repeats if wb.corpus.llm is not None else 1)]
     prices, writer = Prices.from_settings(wb.settings), name_writer(wb.settings, parameters or {})
-    total = len(rounds) * len(test_set.asked)
-    for number, (answers, question) in enumerate(product(rounds, test_set.asked)):
+    total = len(rounds) * len(test_set.scorable)
+    for number, (answers, question) in enumerate(product(rounds, test_set.scorable)):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no answers were kept.")
         if budget is not None and budget.left <= 0:
@@ -368,7 +368,7 @@ def measure_refusals(
 
 def count_refused(test_set: TestSet, answers: Mapping[str, Ranking]) -> Refusals:
     """Return the figures of the refusals of one round of answers."""
-    replies = [_read_reply(answers[question.id]) for question in test_set.asked]
+    replies = [_read_reply(answers[question.id]) for question in test_set.scorable]
     refused, similarities = [reply.refused for reply in replies], [reply.similarity for reply in replies]
     return count_refusals(refused, similarities, len(test_set.unanswerable))
 

@@ -31,7 +31,6 @@ from evals.experiments.leaderboard import (
     make_leaderboard,
     select_measured,
 )
-from evals.experiments.report import check_budget, estimate_cost
 from evals.experiments.runs import (
     Cell,
     CellResult,
@@ -41,6 +40,8 @@ from evals.experiments.runs import (
     RunFile,
     Share,
     ShareOutcome,
+    check_budget,
+    estimate_cost,
     hash_json,
     list_asked_cells,
     make_cells,
@@ -378,7 +379,7 @@ class Experiments:
         for row in own:
             rounds.append({answer["question_id"]: parse_answer(answer) for answer in self._runs.answers(row["id"])})
             search = (row["strategy"], row["parameters"], row["index_settings"]["embedding_model"])
-            costs.append(prices.mean_cost(test_set.asked, rounds[-1], *search))
+            costs.append(prices.mean_cost(test_set.scorable, rounds[-1], *search))
         scores = measure_answers(test_set, rounds, mean_cost(costs))
         return replace(result, extra={**result.extra, "answers": scores})
 

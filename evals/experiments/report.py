@@ -15,27 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import HOLDING, AnswerScores, Refusals
-from evals.experiments.runs import (
-    BYTES_PER_TOKEN,
-    PASSAGES_READ,
-    Cell,
-    EvalRun,
-    Experiment,
-    Prices,
-    StrategyRun,
-    name_models,
-    name_writer,
-)
-from evals.gateway import measure_passage_tokens
+from evals.experiments.runs import EvalRun, Experiment, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
 from workbench.formatting import format_dollars
-from workbench.retrieval.strategies import check_parameters
 from workbench.types import JsonObject
-from workbench.workbench import Workbench
 
 # An experiment as a notebook
 
@@ -282,52 +269,6 @@ def make_answer_table(answers: Mapping[str, AnswerScores]) -> Table:
 def format_spread(spread: Mapping[str, float], name: str) -> str:
     """Return the standard deviation over the repetitions of an LLM, such as " ±.01"; "" without repetitions."""
     return f" ±{spread[name]:.{TABLE_DIGITS}f}" if name in spread else ""
-
-
-def estimate_cost(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot") -> str:
-    """Return a sentence on what a run will cost at least, before it; "" if no price is known.
-
-    The text that the LLM reads for an answer is estimated from the passages of the index, if there are any.
-    """
-    prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
-    has_llm = wb.corpus.llm is not None
-    for cell in cells:
-        model = wb.corpus.index(cell.index).embedding_model
-        name = name_writer if cell.answers else name_models
-        parameters = name(wb.settings, check_parameters(cell.strategy, cell.parameters))
-        questions = test_set.asked if cell.answers else test_set.answerable
-        embedding, reranking = prices.rates(cell.strategy, parameters, model)
-        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
-        total += tokens * embedding + len(questions) * reranking
-        read, written = prices.llm_rates(parameters)
-        if cell.answers and has_llm and (read or written):
-            size = measure_passage_tokens(wb, test_set, cell.index)
-            total += len(test_set.answerable) * PASSAGES_READ * (size or 0.0) * read / 1e6
-            parts["what the LLM writes" if size else "the answers of the LLM"] = None
-        elif not cell.answers and (read or written):
-            parts[f"the LLM of {cell.strategy}"] = None
-    if prices.machine:
-        parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
-    if not total and not parts:
-        return ""
-    answers = sum(cell.answers for cell in cells)
-    count = f"{len(test_set.answerable) * (len(cells) - answers):,} searches"
-    count += f" and {len(test_set.asked) * answers:,} answers" if answers else ""
-    if not parts:
-        return f"{count} cost about {format_dollars(total)}."
-    known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
-    return f"{known}: it depends on {' and '.join(parts)}; {pilot} measures it on a few questions."
-
-
-def check_budget(budget: float | None, estimate: str) -> None:
-    """Raise InvalidInput for a budget that is 0 or less, or that cannot stop anything because no price is known."""
-    if budget is not None and budget <= 0:
-        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
-    if budget is not None and not estimate:
-        raise InvalidInput(
-            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
-            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
-        )
 
 
 def describe_cost(

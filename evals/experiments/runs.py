@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
@@ -29,6 +29,7 @@ from evals.gateway import (
     RunTables,
     index_corpus,
     list_documents,
+    measure_passage_bytes,
     resolve_scope,
 )
 from evals.measures.metrics import (
@@ -49,7 +50,7 @@ from evals.measures.metrics import (
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, ModelError, WorkbenchError, list_choices
-from workbench.formatting import count_text
+from workbench.formatting import count_text, format_dollars
 from workbench.models.llm import count_llm_usage
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, parse_llm_price
 from workbench.retrieval.options import Ask
@@ -858,6 +859,55 @@ def parse_experiment(row: Row) -> Experiment:
     )
 
 
+# What a run costs at least
+
+
+def estimate_cost(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot") -> str:
+    """Return a sentence on what a run will cost at least, before it; "" if no price is known.
+
+    The text that the LLM reads for an answer is estimated from the passages of the index, if there are any.
+    """
+    prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
+    has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
+    for cell in cells:
+        model = wb.corpus.index(cell.index).embedding_model
+        name = name_writer if cell.answers else name_models
+        parameters = name(wb.settings, check_parameters(cell.strategy, cell.parameters))
+        questions = test_set.scorable if cell.answers else test_set.answerable
+        embedding, reranking = prices.rates(cell.strategy, parameters, model)
+        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
+        total += tokens * embedding + len(questions) * reranking
+        read, written = prices.llm_rates(parameters)
+        if cell.answers and has_llm and (read or written):
+            size = measure_size(cell.index)
+            total += len(test_set.answerable) * PASSAGES_READ * (size or 0.0) / BYTES_PER_TOKEN * read / 1e6
+            parts["what the LLM writes" if size else "the answers of the LLM"] = None
+        elif not cell.answers and (read or written):
+            parts[f"the LLM of {cell.strategy}"] = None
+    if prices.machine:
+        parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
+    if not total and not parts:
+        return ""
+    answers = sum(cell.answers for cell in cells)
+    count = f"{len(test_set.answerable) * (len(cells) - answers):,} searches"
+    count += f" and {len(test_set.scorable) * answers:,} answers" if answers else ""
+    if not parts:
+        return f"{count} cost about {format_dollars(total)}."
+    known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
+    return f"{known}: it depends on {' and '.join(parts)}; {pilot} measures it on a few questions."
+
+
+def check_budget(budget: float | None, estimate: str) -> None:
+    """Raise InvalidInput for a budget that is 0 or less, or that cannot stop anything because no price is known."""
+    if budget is not None and budget <= 0:
+        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
+    if budget is not None and not estimate:
+        raise InvalidInput(
+            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
+            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
+        )
+
+
 # Stored runs
 
 
@@ -903,7 +953,7 @@ def make_run_row(
         "parameters": dict(parameters),
         "index_name": corpus.index.name,
         "index_settings": settings,
-        "questions": len(test_set.asked if answers else test_set.answerable),
+        "questions": len(test_set.scorable if answers else test_set.answerable),
     }
 
 
@@ -1048,7 +1098,7 @@ class CellRuns:
         _check_stop(self._should_stop)
 
     def _list_questions(self, cell: int) -> tuple[Question, ...]:
-        return self._test_set.asked if self._experiment.cells[cell].answers else self._test_set.answerable
+        return self._test_set.scorable if self._experiment.cells[cell].answers else self._test_set.answerable
 
     def _count_questions(self, cells: int) -> int:
         """Return the number of questions of the first cells."""

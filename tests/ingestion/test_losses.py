@@ -91,6 +91,8 @@ ENCODED = [
     ("도서관은 내일 아홉 시에 엽니다.", "cp949"),
     ("안녕하세요 항구는 동쪽에 있습니다.", "cp949"),
     ("船は朝に港に着き、荷物は北の倉庫に運ばれた。", "euc_jp"),
+    ("会議は三時から始まる", "euc_jp"),
+    ("我們的倉庫在河邊", "big5"),
     ("เรือมาถึงท่าเรือในตอนเช้าและสินค้าถูกขนไปที่โกดังทางเหนือ", "cp874"),
     ("הספינה הגיעה לנמל בבוקר והמטען נפרק אל המחסן הצפוני.", "cp1255"),
     ("أُغلقت البوابة أيضًا، ثم فُتحت مجدّدًا.", "iso8859_6"),
@@ -450,6 +452,11 @@ def test_figures_of_json_are_kept_as_written() -> None:
     expected = ["price: 1.50", "rate: 1e-7", "id: 12345678901234567890123", "gap: NaN"]
     assert read(text, "a.json").text.split("\n") == expected
     assert read(text + "\n" + text, "a.jsonl").text.split("\n\n")[0].split("\n") == expected
+
+
+def test_a_repeated_key_of_an_object_keeps_each_value() -> None:
+    text = '{"berth": 4, "crew": ["Ada"], "berth": 9, "crew": "Bo"}'
+    assert read(text, "a.json").text == "berth: 4, 9\ncrew.1: Ada\ncrew.2: Bo"
 
 
 def test_marks_of_notes_and_formulas_of_books_stay_apart() -> None:

@@ -197,7 +197,8 @@ def test_rich_text_is_paragraphs_and_tables_and_the_rest_is_counted() -> None:
     paragraphs = ["The caretaker’s flat costs €40 😀", "Привет", "Rooms are heated.", table, "After the table."]
     assert [one for one in document.text.split("\n\n") if one.strip()] == paragraphs
     assert document.metadata["left_out"] == {
-        "headers and footers": 1, "footnotes": 1, "images without alternative text": 1
+        "texts deleted under change tracking": 1, "headers and footers": 1, "footnotes": 1,
+        "images without alternative text": 1
     }  # fmt: skip
     with pytest.raises(UnreadableDocument, match="is not a Rich Text file"):
         read_bytes(b"The caretaker's flat.", "a.rtf")

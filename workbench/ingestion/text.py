@@ -410,6 +410,7 @@ FREQUENT_CHINESE = frozenset(
     "强即难且权思王完设式色路记南品住告类求据程北边张该交规万取格望领共确传师清今切院让识带导运请谢京店元价图馆温号姓址"
 )
 FREQUENT_CHINESE_BONUS, MIN_FREQUENT_CHINESE = 0.3, 0.4  # added to the score of a text with a larger share of them
+KANA_BONUS, MIN_KANA = 0.1, 0.25  # added to the score of a text with a larger share of them
 # What ISO 8859-15 has at the places of ¤, ½ and ¼, next to digits or within a French word.
 LATIN_9 = re.compile(
     rb"(?<=[0-9])[ \xa0]?\xa4(?=[\s.,;:!?)\]/]|\Z)|\xa4[ \xa0]?(?=[0-9])"
@@ -506,6 +507,8 @@ def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> fl
     if (codec in ("euc_jp", "cp932") and not kana) or (codec == "cp949" and not hangul):
         score /= 2
     score -= len(LETTER_NEXT_TO_CHARACTER.findall(text)) / 2
+    if codec == "euc_jp" and kana > MIN_KANA * len(outside):
+        score += KANA_BONUS * len(outside)  # as Big5 they would be frequent characters too
     if codec == "gb18030":
         frequent = sum(char in FREQUENT_CHINESE for char in outside)
         score += FREQUENT_CHINESE_BONUS * frequent if frequent > MIN_FREQUENT_CHINESE * len(outside) else 0.0

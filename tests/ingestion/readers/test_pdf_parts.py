@@ -19,6 +19,7 @@ from pypdf.generic import (
     EncodedStreamObject,
     IndirectObject,
     NameObject,
+    NumberObject,
     TextStringObject,
 )
 from reportlab.lib.styles import getSampleStyleSheet
@@ -165,6 +166,36 @@ def test_an_xfa_form_is_read_instead_of_its_placeholder(as_one_stream: bool) -> 
 def test_an_xfa_form_adds_to_the_text_of_its_pages_what_they_lack() -> None:
     text = read_bytes(xfa_pdf("Veuillez patienter. Berth form", as_one_stream=False), "berth.pdf").text
     assert text == "Veuillez patienter. Berth form\n\nVessel: Kestrel\n\ncrew: 7"
+
+
+@pytest.mark.parametrize("page", ["Please wait... If this message is not eventually replaced", "Hello"])
+def test_a_placeholder_without_a_form_is_noted(page: str) -> None:
+    left_out = read_bytes(drawn(lambda canvas: canvas.drawString(72, 700, page)), "a.pdf").metadata.get("left_out")
+    assert left_out == ({"pages with a placeholder instead of a form": 1} if "wait" in page else None)
+
+
+def test_each_chosen_entry_of_a_list_is_read() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "Berths"))))
+    widget = DictionaryObject({
+        NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/Widget"),
+        NameObject("/FT"): NameObject("/Ch"), NameObject("/Ff"): NumberObject(1 << 21),
+        NameObject("/T"): TextStringObject("berth"),
+        NameObject("/Rect"): ArrayObject(map(NumberObject, (72, 600, 200, 640))),
+        NameObject("/Opt"): ArrayObject(map(TextStringObject, ("North", "South", "West"))),
+        NameObject("/V"): ArrayObject(map(TextStringObject, ("North", "West"))),
+    })  # fmt: skip
+    field = writer._add_object(widget)
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([field])
+    writer._root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): ArrayObject([field])})
+    assert read_bytes(write(writer), "berths.pdf").text == "Berths\n\n- berth: North, West"
+
+
+@pytest.mark.parametrize("end", [b"xref", b"trailer", b"/Root"])
+def test_a_file_that_lost_its_end_is_read_and_noted(end: bytes) -> None:
+    data = files.pdf((("Otters", "Otters hold hands."), ("Beavers", "Beavers build dams.")))
+    document = read_bytes(data[: data.rindex(end, 0, data.rindex(b"startxref"))], "cut.pdf")
+    assert "Otters hold hands." in document.text and "Beavers build dams." in document.text
+    assert document.metadata["left_out"] == {"damaged parts of the file": 1}
 
 
 def drawn(*pages: Callable[[Canvas], object], size: tuple[int, int] = (595, 842)) -> bytes:
@@ -352,10 +383,17 @@ def pdf_without_map(text: str, *, private: bool) -> bytes:
 
 
 @pytest.mark.slow  # loads the OCR models
-@pytest.mark.parametrize("private", [False, True])
-def test_a_page_whose_font_has_no_map_is_read_by_ocr_and_noted(private: bool) -> None:
-    document = read_bytes(pdf_without_map("The harbour opens at nine in the morning.", private=private), "rules.pdf")
-    assert document.text == "The harbour opens at nine in the morning."
+@pytest.mark.parametrize(
+    ("text", "private"),
+    [
+        ("The harbour opens at nine in the morning.", False),
+        ("The harbour opens at nine in the morning.", True),
+        ("Tide table", False),
+    ],
+)
+def test_a_page_whose_font_has_no_map_is_read_by_ocr_and_noted(text: str, private: bool) -> None:
+    document = read_bytes(pdf_without_map(text, private=private), "rules.pdf")
+    assert document.text == text
     assert document.metadata["left_out"] == {"pages read by OCR because their fonts have no Unicode map": 1}
 
 

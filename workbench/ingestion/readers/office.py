@@ -575,10 +575,12 @@ def _load_part(package: Package, path: str) -> WordPart | None:
     return None if root is None else WordPart(path, root, package.links(path))
 
 
+DELETED_TEXTS = "texts deleted under change tracking"
 UNREAD_ELEMENTS = {
     "embedded files": (OFFICE_VML + "OLEObject", WORD + "altChunk"),
     "linked subdocuments": (WORD + "subDoc",),
     "ActiveX controls": (WORD + "control",),
+    DELETED_TEXTS: (WORD + "delText",),
 }
 
 
@@ -1228,7 +1230,9 @@ def read_rtf(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(f"'{name}' is not a Rich Text file despite its suffix. Re-save it.")
     page = RTF_CODE_PAGE.search(data)
     codec = find_codec(f"windows-{int(page[1])}" if page else None) or "cp1252"
-    source = RTF_DELETED.sub("", data.lstrip().decode(codec, "replace")).replace("{\\pntext", "{\\listtext")
+    source, deleted = RTF_DELETED.subn("", data.lstrip().decode(codec, "replace"))
+    leave_out(DELETED_TEXTS, deleted)
+    source = source.replace("{\\pntext", "{\\listtext")
     source = RTF_FONT_WITHOUT_CHARSET.sub(r"\1\\fcharset1", source)  # which striprtf takes from the next font
 
     def convert(rtf: str) -> str:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
@@ -25,7 +26,20 @@ if TYPE_CHECKING:
 
 TITLE_KEYS = ("title", "name")
 DATE_KEY = re.compile(r"date|time|created|modified|published", re.IGNORECASE)
-JSON_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)  # keeps figures as written: 1.50
+
+
+def _join_repeated(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return an object in which a repeated key has the list of its values."""
+    joined = dict(pairs)
+    for key, count in Counter(key for key, _ in pairs).items() if len(joined) < len(pairs) else ():
+        if count > 1:
+            joined[key] = [value for other, value in pairs if other == key]
+    return joined
+
+
+JSON_DECODER = json.JSONDecoder(  # keeps figures as written: 1.50
+    parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_join_repeated
+)
 
 
 def read_json(data: bytes, name: str) -> Draft:

@@ -311,7 +311,7 @@ def list_form_fields(page: ParsedPage) -> list[str]:
             chosen = f": {value}" if one.checked and value not in ("Yes", "On") else ""
             lines.append(f"{CHECKED_BOX if one.checked else UNCHECKED_BOX} {name}{chosen}")
         elif one.type in ("text", "combobox", "listbox") and not one.field_flags & PASSWORD_FLAG:
-            value = value or ", ".join(one.selected_options)
+            value = ", ".join(one.selected_options) if len(one.selected_options) > 1 else value
             if value and value not in " ".join(page.text.split()):
                 lines.append(f"{name}: {value}" if name else value)
     return ["\n".join(f"- {line}" for line in lines)] if lines else []

@@ -336,7 +336,10 @@ def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
     private = len(PRIVATE_CHARACTER.findall(page.text))  # fonts with a wrong map use these for letters
-    garbled = private > letters or (page.complexity is not None and page.complexity.is_garbled)
+    complexity = page.complexity  # which counts no character of a font without a Unicode map
+    garbled = private > letters or (
+        complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0))
+    )
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),

@@ -24,7 +24,7 @@ from workbench.ingestion.ocr.document import (
 )
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.office import XmlElement, local_name, parse_xml
+from workbench.ingestion.readers.office import DAMAGED_PARTS, XmlElement, local_name, parse_xml
 from workbench.ingestion.readers.pdf.layout import (
     insert_picture_words,
     place_picture_words,
@@ -153,7 +153,10 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     unseen, damaged = _read_unseen(data, file, texts)
     texts |= unseen
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
-    if file.xfa and (form := read_xfa(file.xfa)):
+    form = read_xfa(file.xfa) if file.xfa else []
+    waiting = sum(bool(PLACEHOLDER_PAGE.search(text)) for text in texts.values())
+    leave_out("pages with a placeholder instead of a form", 0 if form else waiting)
+    if form:
         if all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
             texts = {1: "\n\n".join(form)}
         else:
@@ -177,13 +180,22 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     )
 
 
+CATALOG = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Catalog\b")
+
+
 def _rebuild_file(data: bytes) -> bytes:
-    """Return a file rewritten by pypdf, which reads damaged files more leniently; unchanged if pypdf fails."""
+    """Return a file rewritten by pypdf, which reads damaged files more leniently; unchanged if pypdf fails.
+
+    A file that was cut off, as by a broken download, gets a new trailer if its catalog is in what is left of it.
+    """
     from pypdf import PdfReader, PdfWriter
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
+    catalogs = [] if b"/Encrypt" in data else CATALOG.findall(data)
+    leave_out(DAMAGED_PARTS, bool(catalogs))
+    end = b"\nendobj\ntrailer\n<</Root %s R>>\nstartxref\n0\n%%%%EOF" % catalogs[-1] if catalogs else b""
     try:
-        reader = PdfReader(io.BytesIO(data), strict=False)
+        reader = PdfReader(io.BytesIO(data + end), strict=False)
         target = io.BytesIO()
         if reader.is_encrypted or not reader.pages:
             return data
@@ -199,6 +211,7 @@ def _rebuild_file(data: bytes) -> bytes:
 # --- XFA forms, whose pages are a placeholder ---
 
 XFA_PLACEHOLDER = re.compile(r"please wait|adobe reader|not eventually replaced|pdf viewer may not|bitte warten", re.I)
+PLACEHOLDER_PAGE = re.compile(r"not\s+eventually\s+replaced|viewer\s+may\s+not\s+be\s+able\s+to\s+display\s+this", re.I)
 
 
 def read_xfa(parts: Mapping[str, str]) -> list[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
 from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import GET_JOB, ITEM_OFFSET, LIMIT
 from workbench.errors import NotFound
 from workbench.types import JsonObject, Scope, to_plain
+
+if TYPE_CHECKING:
+    from evals.evaluation import AnswerScores
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
@@ -168,6 +173,7 @@ def run_experiment(
     answers: bool,
     repeats: int,
     pilot: int | None,
+    budget: float | None,
 ) -> JsonObject:
     """Start an experiment and return its job."""
     from evals.background import enqueue_experiment
@@ -175,7 +181,7 @@ def run_experiment(
 
     experiment = Experiments(call.wb).create(
         title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, limit_queries=pilot, answers=answers,
-        repeats=repeats,
+        repeats=repeats, budget=budget,
     )  # fmt: skip
     job = enqueue_experiment(call.wb, experiment.id)
     call.work_jobs()
@@ -186,6 +192,12 @@ def run_experiment(
         "job": job_json(job),
         "message": f"The experiment runs as a job.{format_follow_up(call, job)}",
     }
+
+
+def _describe_answers(scores: AnswerScores) -> JsonObject:
+    """Return the measures of a run's answers, and what one takes: calls and tokens of an LLM, and dollars."""
+    took: JsonObject = {"llm_calls": scores.usage.get("llm_calls", 0.0), "llm_tokens": scores.llm_tokens}
+    return {**scores.means, **took, **({} if scores.dollars is None else {"dollars": scores.dollars})}
 
 
 def get_leaderboard(
@@ -214,13 +226,16 @@ def get_leaderboard(
             "p_corrected": line.against_best.p_corrected if line.against_best else None,
             "p50_ms": line.latency_ms.get("p50"),
             **({"spread": to_plain(line.spread)} if line.spread else {}),
-            **({"answers": answered[line.label].means} if line.label in answered else {}),
+            **({"dollars": line.dollars} if line.dollars is not None else {}),
+            **({"answers": _describe_answers(answered[line.label])} if line.label in answered else {}),
             **({"error": line.error} if line.error else {}),
         }
         for line in lines[offset : offset + limit]
     ]
     answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric}
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome, "notes": notes}
+    if experiment.status != "done":
+        answer["message"] = experiment.message
     if experiment.note:
         answer["note"] = experiment.note
     if answered:
@@ -403,6 +418,7 @@ RUN_EXPERIMENT = Tool(
         Argument("title", "string", "Title of the experiment.", ""),
         Argument("answers", "boolean", "Also answer the questions.", False),
         Argument("repeats", "integer", "Times that an LLM is asked.", 1, low=1, high=20),
+        Argument("budget", "number", "Stop when searches and answers have cost this many dollars."),
         Argument("pilot", "integer", "Ask only this many questions, to see what all of them can show.", low=2),
     ),
     run=run_experiment,

@@ -77,6 +77,8 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+    assert board["runs"][0]["answers"]["llm_calls"] == 0.0  # extracts
+    assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell

@@ -437,6 +437,10 @@ def test_superscripts_stay_apart_from_what_they_follow() -> None:
     page += "word<sup>4</sup>, x<sup>a+1</sup></p>"
     assert read(page, "s.html").text == "10⁶ t, 10⁻³ m, 5 km², 31st, word[4], x^(a+1)"
     assert read('<p>Seen<a href="#n"><sup>2</sup></a> here.</p>', "n.html").text == "Seen[2] here."
+    styled = (
+        '<style>.up {vertical-align: super}</style><p>10<span class="up">6</span> t, 5 km<span class="sup">2</span></p>'
+    )
+    assert read(styled, "c.html").text == "10⁶ t, 5 km²"
     assert read("<p><!-- a -->10<!-- b --><sup>6</sup></p><!-- c -->", "c.html").text == "10⁶"
 
 

@@ -38,6 +38,16 @@ def test_a_message_is_its_headers_and_body_with_forwarded_ones_below() -> None:
     assert lines[4:] == [*body, "# Float", "From: b@example.org", "The float sticks."]
 
 
+@pytest.mark.parametrize("hint", ["Your program does not show HTML mail.", "", "See the web version."])
+def test_the_page_of_a_message_is_read_if_its_text_is_only_a_hint(hint: str) -> None:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Pier", "a@example.org"
+    message.set_content(hint)
+    message.add_alternative("<p>The pier opens at nine, and the berth costs 450 crowns a week.</p>", subtype="html")
+    text = read(bytes(message)).text
+    assert "The pier opens at nine, and the berth costs 450 crowns a week." in text and hint in text
+
+
 def test_attached_texts_are_read_under_their_names() -> None:
     message = EmailMessage()
     message["Subject"], message["From"] = "Levels", "a@example.org"

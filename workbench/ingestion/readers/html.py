@@ -939,11 +939,13 @@ def _write_scripts(root: HtmlElement) -> None:
     for reading in readings:
         if reading.getparent() is not None:
             reading.drop_tree()
+    raised = _find_raised_classes(root)
     for element in list(root.iter("sup", "sub", "span", "a")):
         is_mark = NOTE_ROLE.search(f"{element.get('epub:type', '')} {element.get('role', '')}") is not None
         if is_mark and element.tag == "a" and element.find(".//sup") is None:
             _replace_element(element, "span", f"[{_element_text(element).strip('[]() ')}]")
-        is_raised = element.tag == "sup" or RAISED_STYLE.search(element.get("style", "")) is not None
+        has_style = RAISED_STYLE.search(element.get("style", "")) or raised & set(element.get("class", "").split())
+        is_raised = element.tag == "sup" or bool(has_style and element.tag != "sub")
         if (element.tag in ("span", "a") and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
             continue
         before, text = _text_ahead(element), _element_text(element)
@@ -954,6 +956,13 @@ def _write_scripts(root: HtmlElement) -> None:
             _replace_element(element, "span", text if has_link and text else format_superscript(text, before))
         elif before[-1:].isdigit() and text[:1].isdigit():
             _replace_element(element, "span", f"_{text}")
+
+
+def _find_raised_classes(root: HtmlElement) -> set[str]:
+    """Return the classes of superscripts: those that the page's style sheets raise, and the usual names."""
+    rules = [rule for style in root.iter("style") for rule in STYLE_RULE.findall(STYLE_BLOCK.sub("", style.text or ""))]
+    raised = [selectors for selectors, body in rules if RAISED_STYLE.search(body)]
+    return {"sup", "superscript"} | {name for sign, name in SELECTOR_PART.findall(" ".join(raised)) if sign == "."}
 
 
 def _text_ahead(element: HtmlElement) -> str:

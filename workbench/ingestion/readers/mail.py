@@ -79,7 +79,10 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     yield "\n".join(f"{header}: {value}  " for header, value in headers.items() if value)
     body = message.get_body(BODY_KINDS)
     if body is not None:
-        yield _read_body(body, name)
+        text, page = _read_body(body, name), message.get_body(("html",))
+        yield text
+        if page is not None and page is not body and _is_hint(text, html := _read_body(page, name)):
+            yield html
     elif not message.is_multipart():
         leave_out("bodies that are encrypted or no text")
     calendars = [part for part in message.walk() if part.get_content_type() == "text/calendar" and part is not body]
@@ -96,6 +99,12 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
         elif part not in calendars:
             leave_out("attachments")
             yield f"Attachment not read: {filename or part.get_content_type()}"
+
+
+def _is_hint(text: str, html: str) -> bool:
+    """Return whether the plain text of a message is only a hint to read its HTML, most of whose words it lacks."""
+    own, words = (set(re.findall(r"\w+", one.casefold())) for one in (text, html))
+    return 2 * len(words & own) < len(words) and ("html" in own or len(words) > 2 * len(own))
 
 
 def _read_body(part: MIMEPart, name: str) -> str:

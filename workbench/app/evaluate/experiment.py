@@ -108,7 +108,7 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
         f"(95% CI {low:.3f} to {high:.3f})."
     ]
     is_best_live = serving is not None and outcome.done_cells and serving.is_run(outcome.done_cells[0].cell)
-    if line.against_best is not None and not is_best_live:  # else the comparison with what is live says the same
+    if line.against_best is not None and not is_best_live:  # else the next sentence compares with it
         sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
     if serving is not None:
         sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))

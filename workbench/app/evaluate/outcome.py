@@ -145,7 +145,7 @@ BAR_COLUMNS = (
 )
 
 
-def split_note(note: str) -> tuple[str, list[dict[str, str]]]:
+def parse_note(note: str) -> tuple[str, list[dict[str, str]]]:
     """Return the text of a note and its bars: run, metric, bar and state of each."""
     paragraphs = [(text, _BAR_PATTERN.fullmatch(text.strip())) for text in note.split("\n\n")]
     bars = [match.groupdict() for _, match in paragraphs if match]
@@ -154,7 +154,7 @@ def split_note(note: str) -> tuple[str, list[dict[str, str]]]:
 
 def show_note(experiment: Experiment) -> None:
     """Show the note and the tags of an experiment, and its bars as a table."""
-    text, bars = split_note(experiment.note)
+    text, bars = parse_note(experiment.note)
     tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
     paragraphs = [_format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in text.split("\n\n")]
     st.markdown("\n\n".join(filter(None, (tags, *paragraphs))))

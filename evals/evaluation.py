@@ -491,11 +491,12 @@ def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by
     @cache
     def of_document(key: str) -> tuple[str, ...]:
         try:
-            document = wb.documents.get(ids.get(key, key))
+            document = wb.corpus.documents.record(ids.get(key, key))
         except NotFound:
             return ()
         source = wb.sources.get(document.source_id)
         known = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
+        known["language"] = document.metadata.get("language", document.language)
         return _list_values(known.get(by, document.metadata.get(by)))
 
     for question in test_set.answerable:

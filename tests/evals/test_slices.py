@@ -52,6 +52,16 @@ def test_the_command_finds_a_wrong_key_before_it_searches(wb: Workbench, areas: 
         run(wb, str(areas), "--strategies", "keyword", "--run-file", "mine=lacking", *option)  # it is read next
 
 
+def test_the_language_of_a_slice_is_that_of_the_relevant_documents(wb: Workbench, beir: WriteTestSet) -> None:
+    texts = {
+        "cats": ("Cats", "Cats purr when they are content, and they hunt at night when it is quiet."),
+        "bienen": ("Bienen", "Die Bienen sammeln den Nektar und machen daraus im Sommer den Honig für den Winter."),
+    }
+    asked = {"q1": ("Why do cats purr?", {"cats": 1}), "q2": ("Wer macht Honig?", {"bienen": 1})}
+    sliced = wb.evaluate(str(beir(texts, asked)), ["keyword"], metrics=["mrr@10"]).slices("language")
+    assert {one.name for one in sliced.slices} == {"english", "german"}
+
+
 def test_a_planted_difference_is_found_in_its_slice_and_intervals_are_wider_than_alone() -> None:
     rng = np.random.default_rng(3)
     ids = [f"q{n}" for n in range(300)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 from evals.experiments.catalogue import Experiments, run_shared
-from evals.experiments.runs import Cell, parse_cells
+from evals.experiments.runs import Cell, Experiment, Prices, measure_spent, parse_cells
 from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
-from evals.judges.endpoint import Endpoint
+from evals.judges.endpoint import Endpoint, Limits
 from evals.judges.judging import judge_experiment
 from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
@@ -144,13 +145,23 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     failed = [result for result in experiments.results(done.id) if result.error]
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
-    if parameters["ragas"] != "none":
-        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] in ("llm", "llm-ragas") else None
+    if parameters["ragas"] != "none" and done.status == "done":  # not if the budget was used up
+        endpoint = _make_judge(wb, done) if parameters["ragas"] in ("llm", "llm-ragas") else None
         judge = "ragas" if parameters["ragas"] == "llm-ragas" else "built-in"
         judge_experiment(
             wb, done, endpoint, judge=judge, on_progress=assignment.progress, should_stop=assignment.should_stop
         )
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
+
+
+def _make_judge(wb: Workbench, experiment: Experiment) -> Endpoint:
+    """Return the LLM as a judge that may spend what is left of the experiment's budget."""
+    limits = Limits.from_settings(wb.settings)
+    if experiment.budget is not None:
+        price = Prices.from_settings(wb.settings).llm_rates({"llm": ""})
+        left = experiment.budget - measure_spent(wb, experiment.id, Experiments(wb).test_set(experiment))
+        limits = replace(limits, dollars=left, price=price)
+    return Endpoint.from_workbench(wb, limits)
 
 
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +99,7 @@ def _add_evidence_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget",
         type=float,
         metavar="DOLLARS",
-        help="stop when the searches have cost this much, by WORKBENCH_LLM_PRICE and the like",
+        help="stop when searches, judge and answers have cost this much, by WORKBENCH_LLM_PRICE and the like",
     )
     parser.add_argument(
         "--pilot",
@@ -157,7 +159,8 @@ def evaluate(
     check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
     planned = (wb, test_set, strategies, parameters, arguments.index, arguments.budget)
     answers = arguments.answers or arguments.refusals
-    if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats):
+    judges = arguments.ragas in ("llm", "llm-ragas")
+    if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats, judges=judges):
         say(estimate)
     result = measure(
         wb, test_set, strategies, metrics or None, run_files=arguments.run_file,
@@ -166,7 +169,7 @@ def evaluate(
     )  # fmt: skip
     run, agreed = result.run, None
     if arguments.ragas != "none":
-        run, agreed = _judge_run(wb, run, arguments, on_progress, should_stop)
+        run, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
@@ -249,15 +252,18 @@ def _print_tables(
 
 def _judge_run(
     wb: Workbench,
-    run: EvalRun,
+    result: Evaluation,
     arguments: argparse.Namespace,
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set."""
+    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set.
+
+    What the judge costs is part of the budget.
+    """
     from evals.judges.judging import Texts, add_ragas, judge_run, measure_judge_agreement
 
-    endpoint = _make_endpoint(wb, arguments)
+    endpoint, run = _make_endpoint(wb, arguments, result.budget.left), result.run
     judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
@@ -268,7 +274,9 @@ def _judge_run(
     if endpoint is None:
         return judged, None
     texts = Texts(wb, run.test_set, run.corpus)
-    return judged, measure_judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
+    agreed = measure_judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
+    result.budget.spent += endpoint.spent.dollars
+    return judged, agreed
 
 
 def _load_test_set(
@@ -321,15 +329,17 @@ def write_pool(
     return place | counts | {"left_out": made.left_out}, 0
 
 
-def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint | None:
+def _make_endpoint(wb: Workbench, arguments: argparse.Namespace, dollars: float = math.inf) -> Endpoint | None:
     if arguments.ragas not in ("llm", "llm-ragas"):
         return None
+    from evals.experiments.runs import Prices
     from evals.judges.endpoint import Endpoint, Limits
     from evals.judges.judging import check_judge
 
     check_judge("ragas" if arguments.ragas == "llm-ragas" else "built-in")
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
-    return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
+    price = Prices.from_settings(wb.settings).llm_rates({"llm": ""})
+    return Endpoint.from_workbench(wb, replace(Limits.from_settings(wb.settings, own), dollars=dollars, price=price))
 
 
 def _check_baseline(

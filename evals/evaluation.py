@@ -1109,6 +1109,7 @@ def estimate_run(
     *,
     answers: bool = False,
     repeats: int = 1,
+    judges: bool = False,
 ) -> str:
     """Return a sentence on what a run will cost at least; "" if no price is known.
 
@@ -1122,7 +1123,7 @@ def estimate_run(
     ]
     has_llm = wb.corpus.llm is not None
     planned = repeat_cells(test_set, cells, repeats, answers=answers, has_llm=has_llm)
-    sentence = estimate_cost(wb, test_set, planned, "--pilot")
+    sentence = estimate_cost(wb, test_set, planned, "--pilot", judges=judges)
     check_budget(budget, sentence)
     return sentence
 

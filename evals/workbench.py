@@ -64,7 +64,7 @@ class Workbench(workbench.workbench.Workbench):
             index: Index whose chunker and model are used; the default one if None.
             scope: Part of your documents to search, instead of the test set's own.
             limit: Use this many questions, evenly from the test set.
-            budget: Stop when the searches have cost this many dollars, by the prices of the settings and models.
+            budget: Stop when searches, and answers of the result, have cost this many dollars, by the known prices.
             repeats: Number of times that a strategy is run if it calls an LLM; the values are means, with a spread.
             on_progress: Called with each ``Progress``, instead of a progress bar.
             should_stop: Polled between questions; return True to stop.

@@ -862,10 +862,13 @@ def parse_experiment(row: Row) -> Experiment:
 # What a run costs at least
 
 
-def estimate_cost(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot") -> str:
+def estimate_cost(
+    wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot", *, judges: bool = False
+) -> str:
     """Return a sentence on what a run will cost at least, before it; "" if no price is known.
 
-    The text that the LLM reads for an answer is estimated from the passages of the index, if there are any.
+    The text that the LLM reads for an answer is estimated from the passages of the index, if there are any; ``judges``
+    if an LLM scores the texts afterwards.
     """
     prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
@@ -884,6 +887,8 @@ def estimate_cost(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot
             parts["what the LLM writes" if size else "the answers of the LLM"] = None
         elif not cell.answers and (read or written):
             parts[f"the LLM of {cell.strategy}"] = None
+    if judges and any(prices.llm_rates({LLM_NAME.name: ""})):
+        parts["the LLM that judges"] = None
     if prices.machine:
         parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
     if not total and not parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,8 @@ class Limits:
     seconds: float = 600.0
     calls: int = 2_000
     tokens: int = 1_000_000  # prompts and answers, as counted by the endpoint (else characters / 4)
+    dollars: float = math.inf  # what is left of a budget
+    price: tuple[float, float] = (0.0, 0.0)  # dollars per million tokens read and written
     timeout: float = 60.0  # seconds per request
     retries: int = 2  # after 429 and 5xx, with the endpoint's Retry-After
     at_once: int = 4
@@ -59,6 +62,7 @@ class Spending:
 
     calls: int = 0
     tokens: int = 0
+    dollars: float = 0.0
     seconds: float = 0.0
     began: float | None = None
 
@@ -184,12 +188,15 @@ class Endpoint:
         return answer
 
     def _check(self) -> None:
-        used = {"seconds": self._elapsed(), "calls": self.spent.calls, "tokens": self.spent.tokens}
+        spent = self.spent
+        used = {"seconds": self._elapsed(), "calls": spent.calls, "tokens": spent.tokens, "dollars": spent.dollars}
         for name, amount in used.items():
             if amount >= getattr(self.limits, name):
                 raise self._make_error(name)
 
     def _make_error(self, name: str) -> LimitReached:
+        if name == "dollars":
+            return LimitReached("The budget was used up before this judgment.")
         if self._part:
             return LimitReached(
                 f"This run's share of the judge's {name} is used up; raise WORKBENCH_JUDGE_{name.upper()}."
@@ -201,7 +208,7 @@ class Endpoint:
     async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
         if self._own is not None:
             text = await asyncio.to_thread(self._own.complete, "", prompt)
-            self.spent.tokens += (len(prompt) + len(text)) // 4
+            self._count(len(prompt) // 4, len(text) // 4)
             return text
         from openai import APIConnectionError, APIStatusError, APITimeoutError, BadRequestError, OpenAIError
 
@@ -227,9 +234,14 @@ class Endpoint:
             raise ModelError(f"The judge answered with HTTP status {error.status_code}.") from None
         except (OpenAIError, AttributeError, IndexError, TypeError, ValueError):
             raise ModelError("The judge's answer is not a chat message.") from None
-        token_count = getattr(getattr(reply, "usage", None), "total_tokens", None)
-        self.spent.tokens += int(token_count or (len(prompt) + len(text)) // 4)
+        usage = getattr(reply, "usage", None)
+        read, written = (getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion"))
+        self._count(int(read or len(prompt) // 4), int(written or len(text) // 4))
         return text
+
+    def _count(self, read: int, written: int) -> None:
+        self.spent.tokens += read + written
+        self.spent.dollars += (read * self.limits.price[0] + written * self.limits.price[1]) / 1e6
 
 
 def _bound_schema(schema: JsonObject) -> JsonObject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,21 @@ def test_the_reason_why_there_is_no_answer_is_kept(wb: Workbench, beir: WriteTes
     one = run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     judged = judge_run(wb, one, endpoint=start_judge("busy", retries=0))["keyword"]
     assert judged["faithfulness"].reasons == {"There is no answer: The judge answered with HTTP status 429.": 5}
+
+
+def test_a_judge_spends_no_more_than_is_left_of_a_budget(
+    wb: Workbench, beir: WriteTestSet, start_judge: StartJudge
+) -> None:
+    test_set = load_test_set(beir())
+    both = run_strategies(wb, test_set, index_corpus(wb, test_set), ["vector", "keyword"])
+    whole = start_judge("good", at_once=1)
+    whole.limits = replace(whole.limits, price=(2.0, 10.0))
+    judge_run(wb, both, endpoint=whole)
+    judge = start_judge("good", at_once=1, dollars=whole.spent.dollars / 2)
+    judge.limits = replace(judge.limits, price=(2.0, 10.0))
+    judged = judge_run(wb, both, endpoint=judge)
+    assert 0.5 <= judge.spent.dollars / whole.spent.dollars < 0.6 and judge.spent.calls < whole.spent.calls
+    assert "The budget was used up before this judgment." in str(judged["keyword"]["answer_relevancy"].reasons)
 
 
 def test_limits_come_from_settings_and_options_win(make_settings: Callable[..., Settings]) -> None:

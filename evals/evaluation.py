@@ -495,7 +495,7 @@ def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by
         except NotFound:
             return ()
         source = wb.sources.get(document.source_id)
-        known = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
+        known: dict[str, object] = {"source": source.title, "tag": list(source.tags), "type": document.document_type}
         known["language"] = document.metadata.get("language", document.language)
         return _list_values(known.get(by, document.metadata.get(by)))
 
@@ -571,9 +571,10 @@ def compare_in_slices(
 # Pools: what the strategies found and no one has judged, as a blind queue for people to judge
 #
 # A pool is the union of the first documents of several strategies, each document once per question, without the name of
-# the strategy that found it (Sparck Jones and van Rijsbergen 1975). The documents on whose ranks the undecided
-# strategies disagree most come first, because only they can change the decision (Carterette, Allan and Sitaraman, SIGIR
-# 2006); the rest of the order is random but repeatable.
+# the strategy that found it (Sparck Jones and van Rijsbergen 1975). The documents that are expected to change the
+# decision most come first: those on whose ranks the undecided strategies disagree, by how much, times how likely they
+# are relevant, which is taken from the same ranks (Carterette, Allan and Sitaraman, SIGIR 2006). The rest of the order
+# is random but repeatable.
 
 POOL_DEPTH = 10  # documents per strategy and question
 SECONDS_PER_PAIR = 15  # to read a question and a passage, and to judge
@@ -679,7 +680,7 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
             total += 1
             if grades.get(document, -1) >= 0:
                 continue
-            apart = [abs(gains[a].get(document, 0.0) - gains[b].get(document, 0.0)) for a, b in contested]
+            apart = [abs(gains[a].get(document, 0.0) ** 2 - gains[b].get(document, 0.0) ** 2) for a, b in contested]
             digest = hashlib.sha256(f"{question_id}|{document}".encode()).digest()
             found = (hit for name in rankings for hit in rankings[name][question_id].passages)
             start = min((hit.start for hit in found if hit.document == document), default=0)

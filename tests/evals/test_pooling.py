@@ -41,14 +41,14 @@ def test_a_pool_has_each_unjudged_document_once_and_no_strategy() -> None:
     assert (made.total, made.judged, made.left_out) == (7, 2, 0)
     swapped = make_pool(OPEN, {"b": rankings["b"], "a": rankings["a"]}, depth=3)
     assert swapped.items == made.items  # the order does not depend on who found what
-    # p: rank 2 or none, .631; z: rank 3 or 1, .5; v and w: ranks 2 and 3, .131; u: the same rank in both, 0
-    assert [item.document for item in made.items][:2] == ["p", "z"] and made.items[-1].document == "u"
+    # z: rank 3 or 1, 1 - .5**2; p: rank 2 or none, .631**2; v and w: ranks 2 and 3, .148; u: the same rank in both, 0
+    assert [item.document for item in made.items][:2] == ["z", "p"] and made.items[-1].document == "u"
 
 
 def test_a_budget_keeps_the_pairs_that_can_change_the_decision() -> None:
     rankings = make_rankings(a={"q1": "xpz", "q2": "uvw"}, b={"q1": "zyx", "q2": "uwv"})
     made = make_pool(OPEN, rankings, depth=3, minutes=2 * SECONDS_PER_PAIR / 60)
-    assert [item.document for item in made.items] == ["p", "z"] and made.left_out == 3
+    assert [item.document for item in made.items] == ["z", "p"] and made.left_out == 3
     with pytest.raises(InvalidInput, match="budget of 0 minutes"):
         make_pool(OPEN, rankings, minutes=0)
 

@@ -180,7 +180,7 @@ def make_text_table(
     table = Table(title=title, title_justify="left")
     rows = list(rows)
     for place, name in enumerate(columns):
-        words = " ".join([name, *(row[place] for row in rows)]).split()
+        words = " ".join([name, *(cell for row in rows for cell in row[place : place + 1])]).split()
         table.add_column(name, justify="left" if name in left else "right", min_width=max(map(len, words), default=0))
     for row in rows:
         table.add_row(*row)

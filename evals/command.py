@@ -158,8 +158,7 @@ def evaluate(
     parameters = parameters_by_strategy(strategies, arguments.set)
     check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
     planned = (wb, test_set, strategies, parameters, arguments.index, arguments.budget)
-    answers = arguments.answers or arguments.refusals
-    judges = arguments.ragas in ("llm", "llm-ragas")
+    answers, judges = arguments.answers or arguments.refusals, arguments.ragas in ("llm", "llm-ragas")
     if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats, judges=judges):
         say(estimate)
     result = measure(
@@ -174,8 +173,7 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
-    slices = [result.slices(by) for by in arguments.by]
-    if slices:
+    if slices := [result.slices(by) for by in arguments.by]:
         payload["slices"] = [one.to_dict() for one in slices]
     _print_tables(result, run, slices, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:

@@ -119,8 +119,7 @@ class Experiments:
             budget: Stop when the stored searches and answers of its runs have cost this many dollars.
 
         Raises:
-            NotFound: No such test set or index. InvalidInput: An unknown metric, no answerable question, or a budget
-                that cannot stop anything.
+            NotFound: No such test set or index. InvalidInput: An unknown metric, no answerable question, or no price.
             ScopeError: A part of the test set's scope has been deleted.
         """
         info = self.test_sets.find_or_add(test_set)
@@ -146,10 +145,10 @@ class Experiments:
             "title": title.strip() or info.title,
             "dataset_id": info.id,
             "dataset_version": info.version,
+            "dataset_hash": chosen.questions_hash,
+            "corpus_hash": chosen.corpus.hash if chosen.corpus else hash_documents(self._wb, chosen.scope),
         }
-        corpus_hash = chosen.corpus.hash if chosen.corpus else hash_documents(self._wb, chosen.scope)
-        hashes: JsonObject = {"dataset_hash": chosen.questions_hash, "corpus_hash": corpus_hash}
-        return parse_experiment(self._experiments.create(values | hashes | {"plan": plan}))
+        return parse_experiment(self._experiments.create(values | {"plan": plan}))
 
     def list(self, test_set: str | None = None) -> list[Experiment]:
         """Return experiments, newest first."""

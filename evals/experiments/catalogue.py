@@ -128,8 +128,6 @@ class Experiments:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
         has_llm = self._wb.corpus.llm is not None
         planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats, answers=answers, has_llm=has_llm)
-        for index in {cell.index for cell in planned}:
-            self._wb.corpus.index(index)
         check_budget(budget, estimate_cost(self._wb, chosen, planned))
         plan: JsonObject = {
             "cells": [to_plain(cell) for cell in planned],

@@ -259,6 +259,10 @@ ANSWER_COLUMNS = (
     Column("words", "Words", "shown", "right"),
     Column("refused", "Refused", "shown", "right"),
 )
+ANSWER_COSTS = (  # of an answer with its search; shown if a run has a value
+    Column("llm_tokens", "LLM tokens", "shown", "right"),
+    Column("dollars", "$ / 1,000", "shown", "right"),
+)
 
 
 REFUSAL_COLUMNS = (
@@ -280,7 +284,8 @@ def show_answers(wb: Workbench, outcome: ExperimentOutcome) -> None:
         {"id": label, "name": titles[label], "cells": {"run": titles[label], **_make_answer_cells(scores)}}
         for label, scores in answers.items()
     ]
-    show_table("answers", ANSWER_COLUMNS, rows, label="Answers", noun="runs", filters=False)
+    costs = [column for column in ANSWER_COSTS if any(getattr(scores, column.name) for scores in answers.values())]
+    show_table("answers", (*ANSWER_COLUMNS, *costs), rows, label="Answers", noun="runs", filters=False)
     for lift in compare_answers(outcome.done_cells, outcome.experiment.metrics[0]):
         st.caption(escape_markdown(lift.describe(titles)))
     for sentence in describe_refusals(answers, titles):
@@ -321,6 +326,9 @@ def _make_answer_cells(scores: AnswerScores) -> dict[str, object]:
         }
         for name, mean in scores.means.items()
     }
+    cells["llm_tokens"] = {"text": f"{scores.llm_tokens:,.0f}", "order": scores.llm_tokens}
+    dollars = None if scores.dollars is None else scores.dollars * 1000
+    cells["dollars"] = {"text": "–" if dollars is None else f"${dollars:,.3f}", "order": dollars or 0.0}
     words = {"text": f"{scores.words:.0f}", "order": scores.words}
     return {**cells, "words": words, "refused": {"text": f"{scores.refused:.0%}", "order": scores.refused}}
 

@@ -36,8 +36,8 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     dialog.get_by_role("combobox", name="Chunker").click()
     page.get_by_role("option", name="hierarchical").click()
     expect(dialog.get_by_text("Small passages that return their section.")).to_be_visible()
-    dialog.get_by_role("spinbutton", name="Parent").fill("200")
-    dialog.get_by_role("spinbutton", name="Parent").press("Tab")
+    dialog.get_by_role("spinbutton", name="Max tokens of a section").fill("200")
+    dialog.get_by_role("spinbutton", name="Max tokens of a section").press("Tab")
     keep("index-new-1440-light")
     assert serious(page) == []
     dialog.get_by_role("button", name="Create and build").click()

@@ -247,7 +247,7 @@ def _is_raised(word: WordBox, height: float, plain: Sequence[WordBox | TextItem]
         return True
     if edges and min(edges) > SAME_LINE_SHARE:
         return False
-    if word.text.isdecimal() and _default_width(word.text, word.width, digit) > MIN_MISSING_WIDTH:
+    if word.text.isdecimal() and _digit_shortfall(word.text, word.width, digit) > MIN_MISSING_WIDTH:
         return True
     return word.height > (1 + MIN_RAISED_SHARE) * height and CLEAR_MARK.fullmatch(word.text) is not None
 
@@ -262,7 +262,7 @@ def _digit_widths(page: ParsedPage) -> dict[str | None, float]:
     return {font: share or DIGIT_SHARE for font, share in shares.items()}
 
 
-def _default_width(number: str, width: float, digit: float) -> float:
+def _digit_shortfall(number: str, width: float, digit: float) -> float:
     """Return by how many digits a number is narrower than its digits in their full size."""
     return len(number) - width / digit if digit else 0.0
 
@@ -277,7 +277,7 @@ def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] |
     match = NUMBER_WITH_MARK.fullmatch(word)
     if match is None or not digit or len(match[1]) < 2:
         return None
-    raised = round(_default_width(match[1], width, digit) / (1 - MARK_SHARE))
+    raised = round(_digit_shortfall(match[1], width, digit) / (1 - MARK_SHARE))
     raised = min(max(1, raised), len(match[1]) - 1)
     return match[1][:-raised], match[1][-raised:], match[2]
 

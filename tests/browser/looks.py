@@ -11,7 +11,6 @@ FITS = """(others) => [document.documentElement, document.querySelector('[data-t
   (part) => part.scrollWidth <= part.clientWidth)"""
 # Only the findings leave the page, since a description of all that passed is hundreds of times as long.
 FINDINGS = """async (options) => (await axe.run(options)).violations
-  .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => [id, nodes[0].html, nodes[0].failureSummary])"""
 
 
@@ -37,8 +36,8 @@ def assert_fits(page: Page, name: str, *others: Locator) -> None:
         raise AssertionError(f"{name} scrolls sideways") from None
 
 
-def serious(page: Page, *rules: str) -> list[tuple[str, str, str]]:
-    """Return the serious problems that axe finds on a page, by all rules or by these: rule, element, advice.
+def axe_findings(page: Page, *rules: str) -> list[tuple[str, str, str]]:
+    """Return what axe finds on a page, by all rules or by these: rule, element, advice.
 
     A fade during the check changes contrasts, so a finding counts only if it is still there seconds later.
     """

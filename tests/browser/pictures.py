@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from browser_server import ARTIFACTS
-from looks import assert_fits, serious
+from looks import assert_fits, axe_findings
 from playwright.sync_api import Page, expect
 from sheet import contact_sheet
 
@@ -26,7 +26,7 @@ def pictures(page: Page, name: str, landmark: str) -> Taken:
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": 1440, "height": SIZES[1440]})
-        found = serious(page, *RULES[scheme])
+        found = axe_findings(page, *RULES[scheme])
         assert not found, f"{name}, {scheme}: {found}"
         for width in SIZES if scheme == "light" else (1440,):
             page.set_viewport_size({"width": width, "height": SIZES[width]})

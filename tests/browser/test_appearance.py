@@ -76,9 +76,7 @@ def sheets():
 
 
 @pytest.mark.parametrize("name", [*PAGES, *STATES])
-def test_every_state_is_without_serious_findings_fits_every_width_and_has_four_sizes_of_type(
-    own_tab, app, names, sheets, name
-):
+def test_every_state_is_without_findings_fits_every_width_and_has_four_sizes_of_type(own_tab, app, names, sheets, name):
     kind = "pages" if name in PAGES else "states"
     state = PAGES.get(name) or STATES[name]
     state.reach(lambda path: visit(own_tab, app + path), names)

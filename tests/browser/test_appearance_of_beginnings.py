@@ -48,9 +48,7 @@ def seen(page):
     return look
 
 
-def test_an_empty_workbench_and_its_offers_are_without_serious_findings_and_fit_every_width(
-    seen, serve, minilm_wb, folder
-):
+def test_an_empty_workbench_and_its_offers_are_without_findings_and_fit_every_width(seen, serve, minilm_wb, folder):
     database = minilm_wb.settings.database_url.get_secret_value()
     address = serve(database, WORKBENCH_EMBEDDING_MODEL="minilm", WORKBENCH_RUN_WORKER="false")
     rows = seen(address, EMPTY)
@@ -58,7 +56,7 @@ def test_an_empty_workbench_and_its_offers_are_without_serious_findings_and_fit_
     write_sheets(rows | seen(address, OFFERS), "empty")
 
 
-def test_a_database_that_is_slow_or_down_is_shown_without_serious_findings_at_every_width(seen, serve):
+def test_a_database_that_is_slow_or_down_is_shown_without_findings_at_every_width(seen, serve):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

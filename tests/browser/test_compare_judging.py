@@ -4,7 +4,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from looks import serious
+from looks import axe_findings
 from playwright.sync_api import expect
 
 from evals.measures.metrics import measure_rankings
@@ -244,12 +244,12 @@ def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, fill
     expect(page.get_by_role("combobox", name="Test set")).to_have_value(made.title)
 
 
-def test_the_board_has_no_serious_fault_on_a_phone_while_one_judges(goto, filled):
+def test_the_board_has_no_fault_on_a_phone_while_one_judges(goto, filled):
     made = TestSetStore(filled).create(f"On a phone {uuid4().hex[:6]}")
     page = goto(f"/?q=tide gauge&judge={made.id}")
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".card .grades").first).to_be_visible()
-    assert serious(page) == []
+    assert axe_findings(page) == []
 
 
 def test_two_raters_judge_blind_on_a_scale_of_four_and_their_disagreement_is_shown(goto, filled, keep):

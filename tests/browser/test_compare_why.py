@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from looks import assert_fits, serious
+from looks import assert_fits, axe_findings
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -214,13 +214,13 @@ def test_what_cannot_be_explained_is_one_sentence(goto):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_panel_is_without_serious_findings_and_fits_every_width(linked, filled, page, keep, scheme):
+def test_the_panel_is_without_findings_and_fits_every_width(linked, filled, page, keep, scheme):
     page.emulate_media(color_scheme=scheme)
     bread = next(document.id for document in filled.documents.list() if document.title == "Bread")
     linked(f"&missed={bread}")
     panel = page.locator(".st-key-pane_inspector")
     expect(panel.locator(".funnel")).to_be_visible()
-    assert serious(page) == []
+    assert axe_findings(page) == []
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         expect(panel.locator(".barrow.own")).to_be_visible()

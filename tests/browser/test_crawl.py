@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from looks import assert_fits, serious
+from looks import assert_fits, axe_findings
 from playwright.sync_api import expect
 
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
@@ -63,7 +63,7 @@ def test_a_crawl_is_looked_at_started_watched_cancelled_and_resumed(goto, keep, 
     expect(tree).to_contain_text("failed: It answered 404.")
     expect(page.get_by_text("41 pages added · 1 page failed")).to_be_visible()
     keep("crawl-done-1440-light")
-    assert serious(page) == []
+    assert axe_findings(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     assert_fits(page, "a crawl at 390")
     keep("crawl-done-390-light")

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from looks import serious
+from looks import axe_findings
 from playwright.sync_api import expect
 from psycopg.conninfo import make_conninfo
 
@@ -39,7 +39,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     dialog.get_by_role("spinbutton", name="Max tokens of a section").fill("200")
     dialog.get_by_role("spinbutton", name="Max tokens of a section").press("Tab")
     keep("index-new-1440-light")
-    assert serious(page) == []
+    assert axe_findings(page) == []
     dialog.get_by_role("button", name="Create and build").click()
     expect(page.get_by_text('Index "sentences" created. It is being built')).to_be_visible()
     expect(page.get_by_text("completed: sentences has")).to_be_visible(timeout=SLOW)
@@ -116,7 +116,7 @@ def test_a_table_is_attached_synced_searched_in_place_and_dropped(goto, keep, fi
     for role, column in (("Id", "key"), ("Text", "words"), ("Vector", "meaning")):
         dialog.get_by_label(role, exact=True).fill(column)
     keep("table-attach-1440-light")
-    assert serious(page) == []
+    assert axe_findings(page) == []
     dialog.get_by_role("button", name="Attach", exact=True).click()
     expect(page.get_by_text('Table attached as "tides".')).to_be_visible()
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="tides")

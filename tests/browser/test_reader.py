@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from looks import assert_fits, serious
+from looks import assert_fits, axe_findings
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
@@ -147,7 +147,7 @@ def test_the_reader_fits_every_width_in_both_themes(
     assert page.locator(".body > ul").last.evaluate("list => getComputedStyle(list).direction") == "rtl"
     expect(page.locator(".outline[open]")).to_have_count(0 if width == 390 else 1)
     keep(f"reader-rendered-end-{width}-{theme}")
-    assert serious(page) == []
+    assert axe_findings(page) == []
 
 
 def test_a_long_text_is_shown_around_the_found_passage_and_part_by_part(

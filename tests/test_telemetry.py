@@ -180,6 +180,8 @@ OPENINFERENCE = {
     "retrieval.documents.N.document.score",
     "retrieval.documents.N.document.content",
     "llm.model_name",
+    "embedding.model_name",
+    "reranker.model_name",
     "llm.input_messages.N.message.role",
     "llm.input_messages.N.message.content",
     "llm.output_messages.N.message.role",
@@ -239,8 +241,24 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
         assert search["retrieval.documents.0.document.id"] == found[0]["id"]
     said = [str(value) for span in spans for value in span.values()]
     assert any(QUESTION in text for text in said) is any("Purring is how" in text for text in said) is with_content
+    embedded = [span for span in spans if span["openinference.span.kind"] == "EMBEDDING"]
+    assert {(one["embedding.model_name"], one["gen_ai.request.model"]) for one in embedded} == {("hash", "hash")}
     if with_content:
         assert {search["input.value"] for search in searches} == {QUESTION}
         [call] = [span for span in spans if span["openinference.span.kind"] == "TOOL"]
         assert call["gen_ai.tool.call.result"] == call["output.value"]
         assert all(json.loads(chat["gen_ai.input.messages"])[1]["role"] == "user" for chat in chats)
+
+
+def test_an_answer_is_one_trace_with_a_call_of_the_model_as_a_client(
+    wb: Workbench, folder: Callable[..., Path], llm_url: str
+) -> None:
+    wb.ingest([folder(DOCS)])
+    told = {"WORKBENCH_LLM_BASE_URL": llm_url, "WORKBENCH_LLM_MODEL": "good"}
+    with collecting() as collector:
+        ran(wb.settings, told | collector.environment, "ask", QUESTION)
+    [asked] = [span for span in collector.spans if span.name.startswith("ask ")]
+    chat, search = (next(s for s in collector.spans if s.name.startswith(f"{name} ")) for name in ("chat", "search"))
+    assert (chat.parent_span_id, search.parent_span_id) == (asked.span_id, asked.span_id)
+    assert {span.trace_id for span in collector.spans} == {asked.trace_id}
+    assert chat.kind == chat.SPAN_KIND_CLIENT

@@ -16,12 +16,12 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry import trace
+from opentelemetry import context, trace
 
 from workbench.errors import Cancelled
 from workbench.runtime import __version__, check_extra
@@ -54,13 +54,20 @@ class Operation(NamedTuple):
     kind: str = "CHAIN"  # OpenInference's kind of span
     gen_ai: str = ""  # gen_ai.operation.name, if the conventions have one
     target_names: tuple[str, ...] = ()  # further attributes with the target, of these conventions
+    model_names: tuple[str, ...] = ()  # attributes with the name of the model, if it is not the target
+    span_kind: trace.SpanKind = trace.SpanKind.INTERNAL
 
 
 SEARCH = Operation("search", "strategy", "RETRIEVER", "retrieval")
 STEP = Operation("step", "step")
-EMBED = Operation("step", "step", "EMBEDDING", "embeddings")
-RERANK = Operation("step", "step", "RERANKER")
-CHAT = Operation("chat", "model", "LLM", "chat", ("gen_ai.request.model", "llm.model_name"))
+EMBED = Operation(
+    "step", "step", "EMBEDDING", "embeddings", model_names=("gen_ai.request.model", "embedding.model_name")
+)
+RERANK = Operation("step", "step", "RERANKER", model_names=("reranker.model_name",))
+ASK = Operation("ask", "strategy")
+CHAT = Operation(
+    "chat", "model", "LLM", "chat", ("gen_ai.request.model", "llm.model_name"), span_kind=trace.SpanKind.CLIENT
+)
 INGEST, BUILD = Operation("ingest", "index"), Operation("build", "index")
 JOB = Operation("job", "kind")
 TOOL = Operation("tool", "tool", "TOOL", "execute_tool", ("gen_ai.tool.name", "tool.name"))
@@ -157,7 +164,7 @@ def suppress_telemetry() -> Generator[None]:
 
 @contextmanager
 def measure(
-    operation: Operation, target: str, *, is_parent: bool = True, **attributes: AttributeValue
+    operation: Operation, target: str, *, is_parent: bool = True, model: str = "", **attributes: AttributeValue
 ) -> Generator[Measurement]:
     """Record a block as a span such as "search hybrid".
 
@@ -168,6 +175,7 @@ def measure(
         target: What it works with, such as a strategy.
         is_parent: Whether spans within the block are below this one; False in a generator, whose steps may run in
             different contexts.
+        model: Name of the model that works, if any.
         attributes: Our own attributes, without their prefix.
     """
     if _is_suppressed.get() or not is_enabled():
@@ -176,10 +184,11 @@ def measure(
     named = {operation.target: target, **attributes}
     own = {ATTRIBUTE_PREFIX + name: value for name, value in named.items()}
     own |= {"openinference.span.kind": operation.kind, **dict.fromkeys(operation.target_names, target)}
+    own |= dict.fromkeys(operation.model_names if model else (), model)
     if operation.gen_ai:
         own["gen_ai.operation.name"] = operation.gen_ai
     tracer = trace.get_tracer(SERVICE_NAME, __version__)
-    span = tracer.start_span(f"{operation.name} {target}", attributes=own)
+    span = tracer.start_span(f"{operation.name} {target}", kind=operation.span_kind, attributes=own)
     block = Measurement(span)
     current = trace.use_span(span, record_exception=False, set_status_on_exception=False)
     try:
@@ -190,6 +199,24 @@ def measure(
         raise
     finally:
         span.end()
+
+
+def keep_trace(pieces: Iterator[str]) -> Iterator[str]:
+    """Return an iterator whose steps belong to the present span, wherever they are made."""
+    current = context.get_current()
+
+    def steps() -> Iterator[str]:
+        while True:
+            token = context.attach(current)
+            try:
+                piece = next(pieces, None)
+            finally:
+                context.detach(token)
+            if piece is None:
+                return
+            yield piece
+
+    return steps()
 
 
 class _WarnOnce(logging.Handler):

@@ -84,11 +84,11 @@ class Trace:
     passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, ranked
 
     @contextmanager
-    def stage(self, step: TimedStep) -> Generator[None]:
-        """Add the duration of the block to a step, in milliseconds."""
+    def stage(self, step: TimedStep, model: str = "") -> Generator[None]:
+        """Add the duration of the block to a step, in milliseconds; ``model`` is the one that works in it, if any."""
         began = time.perf_counter()
         try:
-            with measure(_OPERATIONS.get(step, STEP), step.value):
+            with measure(_OPERATIONS.get(step, STEP), step.value, model=model):
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
@@ -291,7 +291,7 @@ class Query(QueryBundle):
         known = self.encodings.get(self._model_and_text)
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
-            with trace.stage(TimedStep.EMBED):
+            with trace.stage(TimedStep.EMBED, self.request.index.embedding_model):
                 encoded = self.request.encoder.encode_query(self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
             self.encodings[self._model_and_text] = known

@@ -13,6 +13,7 @@ from workbench.retrieval.parameters import AGENT_CUTOFF, CUTOFF
 from workbench.services.checks import check_query
 from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import Requests
+from workbench.telemetry import ASK, keep_trace, measure
 from workbench.types import TOTAL, Passage, SearchResult, Value
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class AnswerStream:
     def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, request: Request, began: float) -> None:
         self._result, self._draft, self._model = result, draft, model
         self._request, self._began = request, began
-        self._pieces = iter(draft)
+        self._pieces = keep_trace(iter(draft))
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -148,9 +149,11 @@ class AnswerService:
             request.parameters = {**request.parameters, CUTOFF.name: AGENT_CUTOFF}
         request.llm = request.llm or self._corpus.llm
         asked = request.question(query)
-        result = run_search(asked)
         model = request.llm.name if request.llm is not None else ""
-        return AnswerStream(result, draft_answer(asked, result.results, result.evidence), model, request, began)
+        with measure(ASK, request.strategy.name):
+            result = run_search(asked)
+            draft = draft_answer(asked, result.results, result.evidence)
+            return AnswerStream(result, draft, model, request, began)
 
     @retry_read
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ class CrossEncoderRerank(Stage):
         request = self._request
         assert request.cross_encoder is not None  # guaranteed by build_engine
         try:
-            with request.trace.stage(TimedStep.CROSS_ENCODER):
+            with request.trace.stage(TimedStep.CROSS_ENCODER, request.cross_encoder.name):
                 scores = request.cross_encoder.scores(query.text, [node.node.get_content() for node in nodes])
         except ModelError as error:
             request.trace.note(f"cross-encoder: {error} The order is that of hybrid.")

@@ -16,12 +16,12 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry import context, trace
+from opentelemetry import trace
 
 from workbench.errors import Cancelled
 from workbench.runtime import __version__, check_extra
@@ -199,24 +199,6 @@ def measure(
         raise
     finally:
         span.end()
-
-
-def keep_trace(pieces: Iterator[str]) -> Iterator[str]:
-    """Return an iterator whose steps belong to the present span, wherever they are made."""
-    current = context.get_current()
-
-    def steps() -> Iterator[str]:
-        while True:
-            token = context.attach(current)
-            try:
-                piece = next(pieces, None)
-            finally:
-                context.detach(token)
-            if piece is None:
-                return
-            yield piece
-
-    return steps()
 
 
 class _WarnOnce(logging.Handler):

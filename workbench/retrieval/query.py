@@ -19,7 +19,15 @@ from workbench.models.encoder import MAX_UNREADABLE_SHARE, EncodedQuery, Encoder
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.llm_prompts import RETRIEVAL_SYSTEM, STANDALONE, quote_turns
 from workbench.retrieval.names import MatchedName, NamesCache, QuestionNames, normalize_for_names
-from workbench.retrieval.parameters import ASK_LLM, DOCUMENT_WEIGHT, FIRST_DEPTH, HISTORY, IGNORE_TURNS
+from workbench.retrieval.parameters import (
+    AGENT_CUTOFF,
+    ASK_LLM,
+    CUTOFF,
+    DOCUMENT_WEIGHT,
+    FIRST_DEPTH,
+    HISTORY,
+    IGNORE_TURNS,
+)
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.storage.database import Connection
@@ -179,6 +187,11 @@ class Request:
             return asked
         text = asked if isinstance(asked, str) else asked.query_str
         return Query(self, rewrite_turn(self, text), encodings, corrects_typos=True, typed=text)
+
+    def use_answer_cutoff(self, chosen: Mapping[str, object]) -> None:
+        """Leave passages far below the best out of an answer, unless ``chosen`` or the strategy has a cutoff."""
+        if CUTOFF.name not in chosen and self.float_param(CUTOFF, otherwise=AGENT_CUTOFF) == 0:
+            self.parameters = {**self.parameters, CUTOFF.name: AGENT_CUTOFF}
 
     def float_param(self, parameter: Parameter, otherwise: float | None = None) -> float:
         """Return the value of a numeric parameter.

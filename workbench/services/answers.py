@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import AGENT_CUTOFF, CUTOFF
 from workbench.services.checks import check_query
 from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import Requests
-from workbench.telemetry import ASK, keep_trace, measure
+from workbench.telemetry import ASK, measure
 from workbench.types import TOTAL, Passage, SearchResult, Value
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class AnswerStream:
     def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, request: Request, began: float) -> None:
         self._result, self._draft, self._model = result, draft, model
         self._request, self._began = request, began
-        self._pieces = keep_trace(iter(draft))
+        self._pieces = iter(draft)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -145,8 +144,7 @@ class AnswerService:
             raise InvalidInput(f"Invalid limit {ask.limit}: expected a whole number from 1 to {MAX_PASSAGES}.")
         began = time.perf_counter()
         request = self._requests.make(ask)
-        if request.float_param(CUTOFF, otherwise=AGENT_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
-            request.parameters = {**request.parameters, CUTOFF.name: AGENT_CUTOFF}
+        request.use_answer_cutoff(ask.parameters)
         request.llm = request.llm or self._corpus.llm
         asked = request.question(query)
         model = request.llm.name if request.llm is not None else ""

@@ -308,15 +308,41 @@ def test_pages_whose_text_is_outside_the_visible_area_are_read_as_hidden() -> No
     assert document.metadata["hidden_parts"] == {"pages whose text is outside the visible area": 1}
 
 
-def test_layers_that_are_off_are_counted() -> None:
-    data = drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))
+def with_layer_off(data: bytes, *, is_grouped: bool = False) -> bytes:
+    """Return a PDF with a layer that is off, named MC0 in its pages."""
     writer = PdfWriter(clone_from=io.BytesIO(data))
     layer = writer._add_object(DictionaryObject({NameObject("/Type"): NameObject("/OCG")}))
     settings = writer._add_object(DictionaryObject({NameObject("/OFF"): ArrayObject([layer])}))
     layers = {NameObject("/OCGs"): ArrayObject([layer]), NameObject("/D"): settings}
     writer._root_object[NameObject("/OCProperties")] = DictionaryObject(layers)
-    document = read_bytes(write(writer), "harbour.pdf")
+    group = {NameObject("/Type"): NameObject("/OCMD"), NameObject("/OCGs"): ArrayObject([layer])}
+    named = writer._add_object(DictionaryObject(group)) if is_grouped else layer
+    for page in writer.pages:
+        page["/Resources"][NameObject("/Properties")] = DictionaryObject({NameObject("/MC0"): named})
+    return write(writer)
+
+
+def test_layers_that_are_off_and_mark_no_text_are_counted() -> None:
+    data = drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))
+    document = read_bytes(with_layer_off(data), "harbour.pdf")
     assert document.metadata["left_out"] == {"layers that are off, read as if they were on": 1}
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_text_of_a_layer_that_is_off_is_hidden_text(is_grouped: bool) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas._code.append("/OC /MC0 BDC /Span <</MCID 0>> BDC")
+        canvas.drawString(72, 650, "Closed in May")
+        canvas._code.append("EMC EMC")
+        canvas.drawString(72, 600, "It closes at nine.")
+
+    data = with_layer_off(drawn(draw), is_grouped=is_grouped)
+    document = read_bytes(data, "harbour.pdf")
+    assert document.text == "It opens at six.\n\nIt closes at nine.\n\nClosed in May (hidden)"
+    assert document.metadata["hidden_parts"] == {HIDDEN: 1}
+    document = read_bytes(data, "harbour.pdf", options=ReadingOptions(skip_hidden=True))
+    assert document.text == "It opens at six.\n\nIt closes at nine."
 
 
 def test_vertical_text_in_a_font_without_outlines_is_read() -> None:

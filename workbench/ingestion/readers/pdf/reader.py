@@ -36,7 +36,7 @@ from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hid
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
-    from pypdf import PageObject
+    from pypdf import PageObject, PdfWriter
 
 # --- Document properties that describe the contents ---
 
@@ -61,8 +61,6 @@ def read_properties(data: bytes) -> dict[str, str]:
     try:
         file = PdfReader(io.BytesIO(data))
         leave_out("embedded files", len(list(file.attachment_list)))
-        layers = file.root_object.get("/OCProperties", {}).get("/D", {}).get("/OFF", ())
-        leave_out("layers that are off, read as if they were on", len(tuple(layers)))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
@@ -134,6 +132,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     data = trim_preamble(data)
     if not data.startswith(PDF_SIGNATURE):
         raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
+    data = _hide_layers(data)
     try:
         file = read_pages(data, name, left_out)
     except UnreadableDocument:
@@ -249,6 +248,67 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 
 
 # --- Text that the parser does not return ---
+
+PdfValue = Any  # pypdf's types lack most of what its objects have
+MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
+
+
+def _hide_layers(data: bytes) -> bytes:
+    """Return a file in which the text of layers that are off is invisible; unchanged if there is none.
+
+    Layers that are off and mark no text of a page, such as those of whole drawings, are counted.
+    """
+    from pypdf import PdfReader, PdfWriter
+
+    with suppress(Exception):  # pypdf raises any exception on damaged files, which are read as they are
+        layers: PdfValue = PdfReader(io.BytesIO(data)).root_object.get("/OCProperties", {})
+        if (settings := layers.get("/D", {})).get("/OFF") or settings.get("/BaseState") == "/OFF":
+            writer, target = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
+            off = _find_layers_off(writer.root_object["/OCProperties"])
+            found = set[int]().union(*(_hide_text(page, off, writer) for page in writer.pages))
+            leave_out("layers that are off, read as if they were on", len(off - found))
+            writer.write(target)
+            return target.getvalue() if found else data
+    return data
+
+
+def _hide_text(page: PdfValue, off: set[int], writer: PdfWriter) -> set[int]:
+    """Make the text of layers that are off invisible on a page, and return those that have some."""
+    from pypdf.generic import ContentStream, NumberObject
+
+    properties = page.get("/Resources", {}).get("/Properties", {})
+    named = {name: _list_layers(properties.raw_get(name)) for name in properties}
+    hidden = {name: own for name, own in named.items() if own <= off}
+    if not hidden or page.get_contents() is None:
+        return set()
+    stream, depth, operations, found = ContentStream(page.get_contents(), writer), 0, [], set[int]()
+    for operands, operator in stream.operations:
+        begins = not depth and operator == b"BDC" and operands[0] == "/OC" and operands[1] in hidden
+        if operator in MARKED_CONTENT and (depth or begins):
+            depth += -1 if operator == b"EMC" else 1
+            if not depth:
+                operations.append(([NumberObject(0)], b"Tr"))
+        operations.append((operands, operator))
+        if begins:
+            operations.append(([NumberObject(3)], b"Tr"))
+            found |= hidden[operands[1]]
+    stream.operations = operations
+    page.replace_contents(stream)
+    return found
+
+
+def _find_layers_off(layers: PdfValue) -> set[int]:
+    """Return the object numbers of the layers that are off when the file is opened."""
+    settings = layers["/D"]
+    every = {one.idnum for one in layers["/OCGs"]} if settings.get("/BaseState") == "/OFF" else set[int]()
+    return every - {one.idnum for one in settings.get("/ON", ())} | {one.idnum for one in settings.get("/OFF", ())}
+
+
+def _list_layers(layer: PdfValue) -> set[int]:
+    """Return the object number of a layer, or those of a group, which is shown if one of its layers is."""
+    members = layer.get_object().get("/OCGs", layer)
+    return {one.idnum for one in members} if isinstance(members, list) else {members.idnum}
+
 
 INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression

@@ -316,8 +316,14 @@ def show_plan_form(wb: Workbench) -> None:
                     help="The experiment stops when its searches and answers have cost this much.",
                 )  # fmt: skip
                 measures = measures._replace(budget=budget)
+            wanted = None
+            if len(cells) > 1 and test_set != SAMPLE_NAME:
+                wanted = st.number_input(
+                    "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
+                    help="How many questions this difference needs is estimated from the newest experiment.",
+                )  # fmt: skip
             size = _describe_size(len(cells), chosen, planned)
-            power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions)
+            power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions, wanted)
             st.caption(escape_markdown(" ".join(filter(None, (size, costs, power)))))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 judge_on_compare(TestSetStore(wb).info(test_set))
@@ -405,7 +411,7 @@ def _describe_size(runs: int, test_set: TestSet, planned: Sequence[Cell]) -> str
 PILOT_QUESTIONS = 20  # enough to estimate the variance
 
 
-def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questions: int) -> str:
+def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questions: int, wanted: float | None) -> str:
     """Return which differences a planned experiment can show, estimated from the newest one on its test set."""
     if test_set == SAMPLE_NAME or runs < 2 or not questions:
         return ""
@@ -417,8 +423,8 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
         cells = load_outcome(wb, experiment.id, metric).done_cells if experiment.status == "done" else []
         values = {cell.run_id: cell.run.values.get(metric, {}) for cell in cells if cell.run}
         if len(values) > 1 and all(len(by_question) > 1 for by_question in values.values()):
-            power = measure_power(metric, values, questions, comparisons=comparisons)
-            return f"{describe_power(power)[0]} Estimated from {experiment.title}."
+            power = measure_power(metric, values, questions, wanted, comparisons)
+            return f"{' '.join(describe_power(power))} Estimated from {experiment.title}."
     if questions <= PILOT_QUESTIONS:
         return ""
     return f"For a pilot, limit the questions to {PILOT_QUESTIONS}; its result shows which differences all can show."

@@ -72,6 +72,24 @@ def test_the_threshold_of_refusals_is_measured_and_set(
     store.delete(made.id)
 
 
+def test_the_form_says_how_many_questions_a_difference_needs(goto: Callable[[str], Page], filled: Workbench) -> None:
+    store, experiments = TestSetStore(filled), Experiments(filled)
+    ids = {one.title: one.id for one in filled.documents.list()}
+    made = store.create("Wanted difference")
+    asked = [(f"{question} Part {number}", ids[title]) for number in range(3) for question, title in ASKED.items()]
+    store.add_questions(made.id, [Question(f"q{place}", text) for place, (text, _) in enumerate(asked)])
+    for place, (_, document_id) in enumerate(asked):
+        store.judge(made.id, f"q{place}", document_id, "relevant")
+    done = experiments.run(experiments.create("Small pilot", made.id, make_cells(["keyword", "vector"])).id)
+    page = goto(f"/evaluate?new=1&dataset={made.id}")
+    expect(page.get_by_text("Estimated from Small pilot.")).to_be_visible(timeout=FIRST)
+    page.get_by_role("spinbutton", name="Difference to show").fill("0.05")
+    page.get_by_role("spinbutton", name="Difference to show").press("Enter")
+    expect(page.get_by_text(re.compile(r"A difference of 0\.05 needs about [\d,]+ questions"))).to_be_visible()
+    experiments.delete(done.id)
+    store.delete(made.id)
+
+
 def test_picking_two_runs_shows_what_changed_and_both_rankings(
     goto: Callable[[str], Page], measured: str, keep: Callable[[str], None]
 ) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
@@ -37,6 +37,7 @@ from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hid
 if TYPE_CHECKING:
     from liteparse.types import TextItem
     from pypdf import PageObject, PdfWriter
+    from pypdf.generic import DictionaryObject, IndirectObject
 
 # --- Document properties that describe the contents ---
 
@@ -249,7 +250,6 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 
 # --- Text that the parser does not return ---
 
-PdfValue = Any  # pypdf's types lack most of what its objects have
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
 
 
@@ -261,10 +261,10 @@ def _hide_layers(data: bytes) -> bytes:
     from pypdf import PdfReader, PdfWriter
 
     with suppress(Exception):  # pypdf raises any exception on damaged files, which are read as they are
-        layers: PdfValue = PdfReader(io.BytesIO(data)).root_object.get("/OCProperties", {})
+        layers = PdfReader(io.BytesIO(data)).root_object.get("/OCProperties", {})
         if (settings := layers.get("/D", {})).get("/OFF") or settings.get("/BaseState") == "/OFF":
             writer, target = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
-            off = _find_layers_off(writer.root_object["/OCProperties"])
+            off = _find_layers_off(cast("DictionaryObject", writer.root_object["/OCProperties"]))
             found = set[int]().union(*(_hide_text(page, off, writer) for page in writer.pages))
             leave_out("layers that are off, read as if they were on", len(off - found))
             writer.write(target)
@@ -272,7 +272,7 @@ def _hide_layers(data: bytes) -> bytes:
     return data
 
 
-def _hide_text(page: PdfValue, off: set[int], writer: PdfWriter) -> set[int]:
+def _hide_text(page: PageObject, off: set[int], writer: PdfWriter) -> set[int]:
     """Make the text of layers that are off invisible on a page, and return those that have some."""
     from pypdf.generic import ContentStream, NumberObject
 
@@ -297,17 +297,22 @@ def _hide_text(page: PdfValue, off: set[int], writer: PdfWriter) -> set[int]:
     return found
 
 
-def _find_layers_off(layers: PdfValue) -> set[int]:
+def _find_layers_off(layers: DictionaryObject) -> set[int]:
     """Return the object numbers of the layers that are off when the file is opened."""
-    settings = layers["/D"]
-    every = {one.idnum for one in layers["/OCGs"]} if settings.get("/BaseState") == "/OFF" else set[int]()
+    settings = cast("DictionaryObject", layers["/D"])
+    every = (
+        {one.idnum for one in cast("list[IndirectObject]", layers["/OCGs"])}
+        if settings.get("/BaseState") == "/OFF"
+        else set[int]()
+    )
     return every - {one.idnum for one in settings.get("/ON", ())} | {one.idnum for one in settings.get("/OFF", ())}
 
 
-def _list_layers(layer: PdfValue) -> set[int]:
+def _list_layers(layer: IndirectObject) -> set[int]:
     """Return the object number of a layer, or those of a group, which is shown if one of its layers is."""
-    members = layer.get_object().get("/OCGs", layer)
-    return {one.idnum for one in members} if isinstance(members, list) else {members.idnum}
+    members = cast("DictionaryObject", layer.get_object()).get("/OCGs", layer)
+    several = members.get_object()
+    return {one.idnum for one in several} if isinstance(several, list) else {members.idnum}
 
 
 INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible

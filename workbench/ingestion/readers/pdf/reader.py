@@ -258,6 +258,8 @@ def _hide_layers(data: bytes) -> bytes:
 
     Layers that are off and mark no text of a page, such as those of whole drawings, are counted.
     """
+    if b"/OCProperties" not in data and b"/ObjStm" not in data:
+        return data  # without pypdf, which takes 15 MB
     from pypdf import PdfReader, PdfWriter
 
     with suppress(Exception):  # pypdf raises any exception on damaged files, which are read as they are

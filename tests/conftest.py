@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """End child processes of a test after its time limit, since ``with Popen(...)`` would wait forever."""
-    limit = float(item.config.getini("timeout") or 0)
+    limit = float(item.config.getoption("timeout") or item.config.getini("timeout") or 0)  # drills have their own
     marker = item.get_closest_marker("timeout")
     begun = time.time() - 2  # a process is dated to the second
     timer = threading.Timer((marker.args[0] if marker and marker.args else limit) + 15, _end_children, [begun])

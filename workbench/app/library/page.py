@@ -21,7 +21,7 @@ from workbench.app.shell.work import (
 )
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, name_tab
-from workbench.app.widgets.looks import escape_markdown, make_label_function, show_message
+from workbench.app.widgets.looks import MINOR_METADATA, escape_markdown, make_label_function, show_message
 from workbench.app.widgets.notices import (
     run_change,
     show_confirmation,
@@ -197,7 +197,7 @@ def show_projects(wb: Workbench) -> None:
 def _show_project(wb: Workbench, project: Project) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
-            f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
+            f'<div><b>{escape(project.title)}</b> <span class="wb-kind">'
             f"{sources_text(project.source_count, project.family_count)}</span><br>{escape(project.description)}</div>",
             width="stretch",
         )
@@ -216,15 +216,16 @@ def _show_folder(wb: Workbench, project: Project, folder: Folder) -> None:
         colour = folder.color if _COLOUR_PATTERN.fullmatch(folder.color) else "#6e6961"
         about = f"{sources_text(folder.source_count, folder.family_count)} {folder.description}"
         st.html(
-            f'<div style="display:flex;gap:10px;align-items:baseline"><span style="width:11px;height:11px;'
-            f'border-radius:2px;background:{colour};display:inline-block"></span><span>{escape(folder.name)} '
+            f'<div style="display:flex;gap:8px;align-items:center"><span aria-hidden="true" class="wb-icon" '
+            f'style="color:{colour}">{_folder_icon(folder)}</span><span>{escape(folder.name)} '
             f'<span class="wb-kind">{escape(about)}</span></span></div>',
             width="stretch",
         )
-        if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_folder_icon(folder)}:"):
-            edit_folder(wb, project, folder)
-        if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
-            delete_folder(wb, project, folder)
+        with st.container(horizontal=True, width="content"):
+            if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=":material/edit:"):
+                edit_folder(wb, project, folder)
+            if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
+                delete_folder(wb, project, folder)
 
 
 def _folder_icon(folder: Folder) -> str:
@@ -345,7 +346,7 @@ def _language_choice_title(language: str) -> str:
 HIDDEN_CHOICES = {"read": "Read and mark it", "skip": "Leave it out"}
 
 
-@st.dialog("How files are read")
+@st.dialog("File settings")
 def ask_reading(wb: Workbench, source: Source) -> None:
     """Ask for the encoding of a source's files, and whether hidden parts of them are read."""
     st.markdown("Applies to files added from now on. To apply it to existing files, add them again.")
@@ -385,7 +386,8 @@ def show_source(wb: Workbench, source: Source) -> None:
     st.button("Library", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title(escape_markdown(source.title), anchor=False, width="stretch")
-        _show_source_actions(wb, source)
+        with st.container(horizontal=True, width="content"):
+            _show_source_actions(wb, source)
     facts = [
         count_text(source.documents_count, "document"),
         count_text(source.passages_count, "passage"),
@@ -398,7 +400,7 @@ def show_source(wb: Workbench, source: Source) -> None:
     chosen = show_table(
         f"documents_{source.id}",
         DOCUMENT_COLUMNS,
-        [_make_document_row(document) for document in documents],
+        [make_document_row(document) for document in documents],
         label="Documents",
         noun="documents",
         empty="This source has no documents.",
@@ -425,7 +427,7 @@ def _show_source_actions(wb: Workbench, source: Source) -> None:
         rename_source(wb, source)
     if st.button("Language", type="tertiary", icon=":material/translate:"):
         ask_language(wb, source)
-    if st.button("Reading", type="tertiary", icon=":material/visibility:"):
+    if st.button("File settings", type="tertiary", icon=":material/tune:"):
         ask_reading(wb, source)
     if st.button("Delete", type="tertiary", icon=":material/delete:", key="delete_source"):
         delete_sources(wb, [source])
@@ -442,8 +444,13 @@ def _show_document_actions(wb: Workbench, selected: list[Document]) -> None:
         delete_documents(wb, selected)
 
 
-def _make_document_row(document: Document) -> dict[str, Any]:
-    known = [f"{name}: {text[:MAX_METADATA_CHARS]}" for name, text in list_metadata(document).items()]
+def make_document_row(document: Document) -> dict[str, Any]:
+    """Return a document as a row of the table, with its path or URL and its metadata below the title."""
+    known = [
+        f"{name}: {text[:MAX_METADATA_CHARS]}"
+        for name, text in list_metadata(document).items()
+        if name not in MINOR_METADATA
+    ]
     where, dated = " · ".join(filter(None, (document.path or document.url, *known))), document.document_date
     return {
         "id": document.id,
@@ -503,9 +510,9 @@ def _show_views(wb: Workbench) -> None:
     sources = wb.sources.list()
     show_upload_area(wb, sources)
     sources += wb.sources.of_families()  # after the others; distinguished by their type
+    _show_sources(wb, sources)
     if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(list_job_views()).values()):
         show_language_offer(wb)
-    _show_sources(wb, sources)
 
 
 def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from workbench.app.state import address
 from workbench.app.state.shared import change_count, load_indexes, show_value
-from workbench.app.widgets.looks import escape_markdown, make_label_function
+from workbench.app.widgets.looks import MINOR_METADATA, escape_markdown, make_label_function
 from workbench.errors import NotFound, ScopeError, WorkbenchError
 from workbench.text import language_title
 from workbench.types import Scope
@@ -176,7 +176,11 @@ def _show_scope_choices(
 def _list_metadata(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
     """Return the values of metadata in sources, such as "status: final · 12", by NAME=VALUE."""
     counts = _load_metadata(wb, None if inside is None else tuple(inside), change_count())
-    return {item: f"{item.replace('=', ': ', 1)} · {count:,}" for item, count in counts.items()}
+    return {
+        item: f"{item.replace('=', ': ', 1)} · {count:,}"
+        for item, count in counts.items()
+        if item.partition("=")[0] not in MINOR_METADATA
+    }
 
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)

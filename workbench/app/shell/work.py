@@ -511,7 +511,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
         st.html(f'<p class="wb-kind">{escape(note)}</p>')
     if work.job.error:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
-    if detailed and work.tally.total and not _is_clean(work):
+    if detailed and work.tally.total and work.job.status != "completed":
         _show_files(key, work)
 
 

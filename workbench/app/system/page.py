@@ -197,7 +197,7 @@ def _describe_cost(wb: Workbench, part: str, given: Mapping[str, str]) -> str:
     """Return what a model costs."""
     name = given[{"llm": MODEL, "embedding": EMBEDDING, "reranker": RERANKER}[part]]
     if name.partition(":")[0] not in PROVIDERS and not (part == "llm" and given[URL]):
-        return "Nothing: it runs on this machine" + (", or is not set." if part == "llm" else ".")
+        return "Nothing: it runs on this machine." if name else "Nothing: no model is set."
     if part == "llm":
         return "What its provider charges. An answer sends up to 6 passages, at most about 1,600 tokens."
     costs = wb.indexes.describe_reranker_cost(name) if part == "reranker" else wb.indexes.describe_cost("", name)
@@ -609,9 +609,8 @@ def show_jobs(wb: Workbench, stalled: int) -> None:
     work = wb.health.work()
     if len(work.stalled) != stalled:
         st.rerun()
-    st.header("Jobs", anchor=False)
-    st.markdown(work.sentence)
-    if work.jobs:
+    if work.jobs:  # the checks count them too
+        st.header("Jobs", anchor=False)
         rows = [_make_row(job) for job in work.jobs]
         for job in work.stalled:
             st.warning(f"**{escape_markdown(job.title, 120)}** · {escape_markdown(job.stalled or '')}")
@@ -686,7 +685,7 @@ def _show_health(wb: Workbench, replica: ReplicaState | None) -> None:
             "id": check.name,
             "name": check.name,
             "cells": {
-                "name": check.name.capitalize(),
+                "name": check.name.capitalize().replace("Pgvector", "pgvector"),
                 "outcome": {"state": "done", "text": "OK"} if check.ok else {"state": "failed", "text": "failed"},
                 "detail": check.detail,
             },
@@ -705,7 +704,6 @@ def _list_database_facts(status: Status) -> dict[str, str]:
         "Server": "Embedded, in the data folder" if database["embedded"] else "Server of WORKBENCH_DATABASE_URL",
         "Size": size_text(database["bytes"]),
         "Data folder": status["home"],
-        "Free disk space": size_text(status["disk_free_bytes"]),
     }
 
 

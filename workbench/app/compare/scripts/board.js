@@ -206,9 +206,12 @@ function copiesOf(hit) {
     make("ul", {}, hit.copies.map(([title, path]) => make("li", { title: path, dir: "auto" }, title))));
 }
 
+// A title that is too long is cut before its last words, in which near-equal titles differ.
+const halves = (title) => title.match(/^(.{12,}?|.*)(\s.{0,13})?$/s).slice(1).map((part) => part ?? "");
+
 function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
-  const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path, dir: "auto" }, hit.title,
+  const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path, dir: "auto" }, halves(hit.title).map((part) => make("span", {}, part)),
     spoken(`, rank ${hit.rank} in ${column.title}, score ${hit.score}`));
   const item = make("li", { class: `card hue-${column.hue}`, "data-id": hit.id, "data-key": hit.key },
     make("div", { class: "top" }, make("span", { class: "rank mono", "aria-hidden": "true" }, hit.rank), title,
@@ -285,16 +288,16 @@ function curve(a, b) {
 
 // The first and the last column have labels, on their outer side.
 function label(trail, at, spot, last, room) {
-  const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0;
-  const letters = Math.floor(room / LETTER);
+  const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0, letters = Math.floor(room / LETTER);
   if (outside === 0 || letters < LEAST_LABEL) return null;
-  const text = trail.label.length > letters ? `${trail.label.slice(0, letters - 1)}…` : trail.label;
+  const [start, end] = trail.label === trail.title && letters > 20 ? halves(trail.label) : [trail.label, ""];
+  const text = start.length + end.length > letters ? `${start.slice(0, letters - 1 - end.length)}…${end}` : trail.label;
   return make("svg:text", { class: "label", x: spot.x + outside * 12, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
 }
 
 function drawStrip(holder, columns, width, followed, onFollow, onChoose) {
   const rows = Math.max(1, ...columns.map((column) => column.hits.length)), row = Math.max(LEAST_ROW, Math.min(ROW, STRIP / rows));
-  const height = rows * row + 2 * PAD, step = (width + 20) / columns.length, last = columns.length - 1;
+  const height = rows * row + 2 * PAD, step = (width + 20) / columns.length, last = columns.length - 1, isLegible = row >= ROW;
   const across = (place) => (place === 0 ? step * 0.78 : place === last ? place * step + step * 0.1 : place * step + (step - 20) / 2);
   const spot = ({ place, rank }) => ({ x: Math.round(across(place)), y: PAD + (rank - 0.5) * row });
   const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img",
@@ -307,16 +310,13 @@ function drawStrip(holder, columns, width, followed, onFollow, onChoose) {
       make("svg:stop", { offset: 0.85, class: `hue-${column.hue}`, style: "stop-color:var(--hue)" })));
   });
   svg.append(shades);
-  const isLegible = row >= ROW;
   for (let rank = 1; isLegible && rank <= rows; rank += 1) {
     svg.append(make("svg:text", { class: "axis", x: 16, y: PAD + (rank - 0.5) * row + 4 }, rank));
   }
   for (const trail of trails(columns)) {
     const group = make("svg:g", { class: "trail", "data-id": trail.id });
     trail.at.slice(1).forEach((to, place) => {
-      const from = trail.at[place];
-      const near = to.place - from.place === 1;
-      const d = curve(spot(from), spot(to));
+      const from = trail.at[place], near = to.place - from.place === 1, d = curve(spot(from), spot(to));
       group.append(make("svg:path", { class: "line", d, stroke: near ? `url(#shade${from.place})` : "var(--quiet)", "stroke-dasharray": near ? null : "2 5" }));
       group.append(make("svg:path", { class: "hit-area", d }));
     });

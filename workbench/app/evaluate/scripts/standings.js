@@ -64,7 +64,7 @@ function show(root, component) {
   const focused = root.contains(component.parentElement.activeElement) ? component.parentElement.activeElement.getAttribute("aria-label") : null;
   const view = { data, send: (name, id) => component.setTriggerValue(name, id) };
   const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
-    ["p95 ms", "number"], ["Index", "number"], ...data.costs.map(([title, about]) => [make("span", { title: about }, title), "number"]), ...(data.unjudged ? [[data.unjudged, "number"]] : []), ["A/B", "pickcell"], [""]];
+    ["p95 ms", "number"], ["On disk", "number"], ...data.costs.map(([title, about]) => [make("span", { title: about }, title), "number"]), ...(data.unjudged ? [[data.unjudged, "number"]] : []), ["A/B", "pickcell"], [""]];
   root.replaceChildren(make("div", { class: "holder" }, make("table", { "aria-label": "Leaderboard" },
     make("thead", {}, make("tr", {}, heads.map(([text, kind]) => make("th", { scope: "col", class: kind }, text || spoken("Actions"))))),
     make("tbody", {}, data.rows.map((row) => standing(row, view))))));

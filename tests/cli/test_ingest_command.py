@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -43,6 +44,13 @@ def test_documents_that_the_folder_lacks_are_reported(workbench: Callable[..., R
     second.write_text("A dog.")
     again = workbench("ingest", str(animals / first.name), "--source", "Animals", "--json").json
     assert again["notes"] == []  # only folders are compared
+
+
+def test_a_file_whose_name_is_not_utf_8_is_in_its_folder(workbench: Callable[..., Ran], animals: Path) -> None:
+    (animals / os.fsdecode(b"caf\xe9.md")).write_text("A café with cats.")
+    workbench("ingest", str(animals))
+    again = workbench("ingest", str(animals), "--json").json
+    assert (again["documents"]["unchanged"], again["notes"]) == (4, [])
 
 
 def test_unreadable_files_are_listed_and_the_rest_is_ingested(workbench: Callable[..., Ran], animals: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import random
+import time
 import zipfile
 from datetime import datetime, timedelta
 
@@ -387,6 +388,17 @@ def test_json_values_over_several_lines_and_line_separators_in_strings_are_recor
     assert read('{"a": "x\u2028y"}\n{"a": "z\x85"}\n', "r.jsonl").metadata == {"records": 2}
 
 
+def test_half_of_a_character_in_json_is_counted() -> None:
+    document = read('{"note": "cut \\ud83d off"}', "n.json")
+    assert document.text == "note: cut  off"
+    assert document.metadata["left_out"] == {"halves of characters (unpaired surrogates)": 1}
+
+
+def test_a_table_whose_columns_are_all_named_by_years_keeps_them_as_names() -> None:
+    assert read("2019;2020\n10;20\n", "y.csv").metadata["columns"] == ["2019", "2020"]
+    assert read("2019;2020\n2018;2021\n", "y.csv").metadata["columns"] == ["column 1", "column 2"]
+
+
 # Markdown, HTML and books
 
 
@@ -407,6 +419,13 @@ def test_front_matter_in_any_form_gives_title_and_date(front: str, title: str) -
     assert document.text == "The rope is dry."
 
 
+def test_invalid_lines_of_front_matter_stay_in_the_text_and_are_counted() -> None:
+    document = read("---\ntitle:\tKnots\nthis is bad\ntags: [a, b\nauthor: [Ada] Lee\n---\nThe rope is dry.\n", "k.md")
+    assert document.title == "Knots" and document.metadata["author"] == "[Ada] Lee"
+    assert document.text == "this is bad\ntags: [a, b\nThe rope is dry."
+    assert document.metadata["left_out"] == {"lines of front matter that are not valid, kept as text": 2}
+
+
 def test_prose_between_two_rules_is_not_lost_as_front_matter() -> None:
     prose = read("---\n\nThis is no front matter: only a rule\n\n---\n\nBody.", "a.md")
     assert "only a rule" in prose.text and prose.metadata == {}
@@ -414,6 +433,31 @@ def test_prose_between_two_rules_is_not_lost_as_front_matter() -> None:
     assert doubtful.text.startswith("Note: the pump was replaced in May") and doubtful.metadata["Owner"] == "Smith"
     assert read("---\nsidebar_position: 2\nowner: Ann Smith\n---\nBody.", "c.md").text == "Body."
     assert read("---\ntitle: Pumps\nnote: the pump was replaced in May\n---\nBody.", "d.md").text == "Body."
+
+
+def test_style_sheets_of_a_file_raise_and_insert_text() -> None:
+    styles = """.up{position:relative; top:-0.5em} .v{vertical-align:top; font-size:smaller}
+    .icon::before{content:"\\f101"}
+    li.must::before{content:"Required: "} .kg::after{content:"\\a0kg"} .off::after{content:"no"; display:none}
+    ul > p::after{content:"lost"}"""
+    page = read(
+        f"<style>{styles}</style><p>10<span class=up>6</span> and 10<span class=v>7</span></p>"
+        "<ul><li class=must>name<li class=kg>about <b>15</b><li class='icon off'>plain</ul>",
+        "s.html",
+    )
+    assert page.text == "10⁶ and 10⁷\n\n- Required: name\n- about **15** kg\n- plain"
+    assert page.metadata["left_out"] == {"texts that style sheets insert": 1}
+
+
+def test_the_time_of_a_web_table_grows_with_its_rows() -> None:
+    def seconds(rows: int) -> float:
+        page = "<table><tr><th>Id</th></tr>" + "<tr><td>7</td></tr>" * rows + "</table>"
+        started = time.process_time()
+        read(page, "t.html")
+        return time.process_time() - started
+
+    seconds(10)  # loads the parsers
+    assert seconds(4_000) < 40 * seconds(400)  # 150 times if each row reads all others
 
 
 def test_encoded_images_are_left_out_with_their_size() -> None:

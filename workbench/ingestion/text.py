@@ -148,6 +148,7 @@ PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
     "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154",
 ))  # fmt: skip
+SURROGATE = re.compile("[\ud800-\udfff]")  # of a pair whose other half is missing; \\ud83d in JSON, for example
 TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -187,18 +187,22 @@ class DocumentService:
             report = self._run_pipeline(source_id, items, index, pace, options)
             if options.shared is None or options.shared.parts.leads:
                 report = self._complete(report, len(items), index, options)
-                others = self._describe_others(source_id, options.paths)
+                others = self._describe_others(source_id, options.paths, {item.path for item in items})
                 report = replace(report, notes=(*report.notes, *others, *self._describe_copies(report.document_ids)))
             span.add_attributes(**report.counts)
         return report
 
-    def _describe_others(self, source_id: str, paths: Sequence[Path | str]) -> tuple[str, ...]:
+    def _describe_others(
+        self, source_id: str, paths: Sequence[Path | str], found: Collection[str | None]
+    ) -> tuple[str, ...]:
         """Return a sentence on the source's documents that the ingested folders lack, such as deleted files."""
         folders = [Path(path) for path in paths]
         if not folders or not all(folder.is_dir() for folder in folders):
             return ()
         names = [document.path or document.title for document in self._corpus.documents.list(source_id=source_id)]
-        others = [name for name in names if not any((folder / name).exists() for folder in folders)]
+        others = [
+            name for name in names if name not in found and not any((folder / name).exists() for folder in folders)
+        ]
         if not others:
             return ()
         shown = ", ".join(others[:MAX_NAMES_SHOWN]) + (", …" if others[MAX_NAMES_SHOWN:] else "")

@@ -31,7 +31,15 @@ from workbench.ingestion.readers.plain_text import (
     read_subtitles,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.text import detect_document_language, drop_encoded_data, looks_binary, normalise, open_reading
+from workbench.ingestion.text import (
+    SURROGATE,
+    detect_document_language,
+    drop_encoded_data,
+    leave_out,
+    looks_binary,
+    normalise,
+    open_reading,
+)
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
@@ -272,6 +280,7 @@ def read_draft(
                 draft = replace(draft, text=drop_encoded_data(draft.text))
             else:
                 draft = reader.read_pages(data, name, on_page, left_out)
+            leave_out("halves of characters (unpaired surrogates)", len(SURROGATE.findall(draft.text)))
             return replace(draft, metadata={**draft.metadata, **reading.metadata})
     except (UnreadableDocument, Cancelled, MemoryError):
         raise

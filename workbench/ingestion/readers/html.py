@@ -399,6 +399,13 @@ def _make_code_converter() -> type[Any]:
             body, _, end = rest.rpartition("```")
             return f"{head}{fence}{body}{fence}{end}"
 
+        def convert_tr(self, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: ANN401 - markdownify's types
+            """Return a row of a table; markdownify counts all rows of the head for each of them."""
+            if el.parent.name == "thead" and el.find_previous_sibling() is not None:
+                return f"|{text}\n"
+            row: str = super().convert_tr(el, text, parent_tags)  # pyright: ignore[reportAttributeAccessIssue]
+            return row
+
         def convert_li(self, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: ANN401 - markdownify's types
             """Return a list item with the number or letter that a page shows."""
             item: str = super().convert_li(el, text, parent_tags)  # pyright: ignore[reportAttributeAccessIssue]
@@ -687,6 +694,8 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
         is_part: It is part of a book or an office file, in which lists of links are content, too.
     """
     _expose_hidden_content(root, is_file=is_file)
+    if is_file:
+        _write_generated_text(root)
     normalise_code(root)
     _write_scripts(root)
     styles = _read_page_styles(root)
@@ -960,9 +969,37 @@ def _write_scripts(root: HtmlElement) -> None:
 
 def _find_raised_classes(root: HtmlElement) -> set[str]:
     """Return the classes of superscripts: those that the page's style sheets raise, and the usual names."""
-    rules = [rule for style in root.iter("style") for rule in STYLE_RULE.findall(STYLE_BLOCK.sub("", style.text or ""))]
-    raised = [selectors for selectors, body in rules if RAISED_STYLE.search(body)]
+    raised = [selectors for selectors, body in _list_style_rules(root) if RAISED_STYLE.search(body)]
     return {"sup", "superscript"} | {name for sign, name in SELECTOR_PART.findall(" ".join(raised)) if sign == "."}
+
+
+def _list_style_rules(root: HtmlElement) -> list[tuple[str, str]]:
+    """Return the (selectors, declarations) of the page's style elements."""
+    texts = (STYLE_BLOCK.sub("", style.text or "") for style in root.iter("style"))
+    return [rule for text in texts for rule in STYLE_RULE.findall(text)]
+
+
+def _write_generated_text(root: HtmlElement) -> None:
+    """Insert the words that style sheets show before and after elements."""
+    for selectors, body in _list_style_rules(root):
+        words = GENERATED_TEXT.search(body)
+        text = CSS_ESCAPE.sub(lambda code: chr(min(int(code[1], 16), 0xFFFD)), words[2]) if words else ""
+        if not any(map(str.isalnum, text)) or _hides(body):  # icons and separators
+            continue
+        for selector, place in GENERATED_PART.findall(selectors):
+            match = SIMPLE_SELECTOR.fullmatch(selector.strip())
+            leave_out("texts that style sheets insert", match is None)
+            for element in root.iterfind(".//body//*") if match else ():
+                is_named = _has_name(element, frozenset({(match[1], match[2])})) if match[1] else True
+                tag = selector.strip().partition(match[1] or "\0")[0]
+                if not is_named or tag not in ("", element.tag):
+                    continue
+                if place == "before":
+                    element.text = text + (element.text or "")
+                elif len(element):
+                    element[-1].tail = (element[-1].tail or "") + text
+                else:
+                    element.text = (element.text or "") + text
 
 
 def _text_ahead(element: HtmlElement) -> str:
@@ -989,7 +1026,14 @@ CONTENT_OPENERS = {
 
 
 NOTE_ROLE = re.compile(r"(?:^|\s)(?:doc-)?noteref(?:\s|$)")
-RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
+RAISED_STYLE = re.compile(
+    r"vertical-align\s*:\s*(?:super|0?\.[2-9]\d*em|[2-9]\d?%|[2-9]px|(?:text-)?top.*font-size)"
+    r"|font-size.*vertical-align\s*:\s*(?:text-)?top|(?<![-\w])top\s*:\s*-0?\.[2-9]\d*em",
+    re.IGNORECASE | re.DOTALL,
+)
+GENERATED_TEXT = re.compile(r"""(?<![-\w])content\s*:\s*(["'])((?:(?!\1)[^\\]|\\.)*)\1""", re.IGNORECASE | re.DOTALL)
+GENERATED_PART = re.compile(r"([^,]+?)::?(before|after)\s*(?:,|$)", re.IGNORECASE)
+CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))
 
 

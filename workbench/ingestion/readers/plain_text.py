@@ -160,7 +160,7 @@ FRONT_MATTER = re.compile(
 )
 METADATA_KEYS = frozenset(("author", "date", "description", "id", "layout", "name", "slug", "summary", "tags", "title"))
 MAX_ENTRY_WORDS = 3  # of a key of front matter; also of a value that is no sentence
-UNQUOTED_SIGNS = ("@", "`", "%", '"', "'")  # at the start of a value that YAML cannot read without quotes
+UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is plain text although YAML cannot read it
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
@@ -169,7 +169,7 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
 def read_markdown(data: bytes, name: str) -> Draft:
-    """Return the text without front matter. Invalid front matter stays part of the text."""
+    """Return the text without front matter. Lines of it that are invalid stay part of the text."""
     metadata, body = split_front_matter(decode_text(data, name).replace("\r\n", "\n"))
     title = str(next((value for key, value in metadata.items() if str(key).lower() == "title"), None) or "").strip()
     if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
@@ -185,10 +185,11 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
     if not match:
         return {}, text
     language = match["language"] or {"---": "yaml", "+++": "toml", ";;;": "json"}[match["fence"]]
-    loaded = _load_front_matter(match["matter"], language)
+    loaded, broken = _load_front_matter(match["matter"], language)
     if loaded is None or any(len(str(key).split()) > MAX_ENTRY_WORDS for key in loaded):
         return {}, text
-    rest = text[match.end() :]
+    leave_out("lines of front matter that are not valid, kept as text", len(broken))
+    rest = "\n".join((*broken, text[match.end() :]))
     is_doubtful = METADATA_KEYS.isdisjoint(str(key).lower() for key in loaded)
     if is_doubtful and any(len(str(value).split()) > MAX_ENTRY_WORDS for value in loaded.values()):
         rest = f"{match['matter'].strip()}\n\n{rest}"  # it may be text between two rules
@@ -205,50 +206,56 @@ def _split_json_matter(text: str) -> tuple[dict[str, object], str]:
     return (loaded, rest.lstrip()) if loaded and rest.startswith("\n") and rest.strip() else ({}, text)
 
 
-def _load_front_matter(matter: str, language: str) -> dict[str, object] | None:
-    """Return front matter as a dict; None if it is not a valid mapping."""
+def _load_front_matter(matter: str, language: str) -> tuple[dict[str, object] | None, list[str]]:
+    """Return front matter as a dict, or None if it is not a mapping, and its invalid lines."""
     import tomllib
 
     import yaml
 
     try:
         if language == "toml":
-            return tomllib.loads(matter)
+            return tomllib.loads(matter), []
         loaded: object = json.loads(matter) if language == "json" else yaml.load(matter, Loader=_make_loader())
-    except tomllib.TOMLDecodeError:
-        return None
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
-        return None if language == "json" else _read_plain_entries(matter)
+        return _read_plain_entries(matter) if language == "yaml" else (None, [])
     if loaded is None:
-        return {}
-    return cast("dict[str, object]", loaded) if isinstance(loaded, dict) else None
+        return {}, []
+    return (cast("dict[str, object]", loaded) if isinstance(loaded, dict) else None), []
 
 
-def _read_plain_entries(matter: str) -> dict[str, object] | None:
-    """Parse "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines."""
-    import yaml
+def _read_plain_entries(matter: str) -> tuple[dict[str, object] | None, list[str]]:
+    """Parse "key: value" lines that are not all valid YAML; return the entries and the invalid lines.
 
+    The entries are None if lines are invalid and no key is usual in front matter, because it may be prose.
+    """
     entries: dict[str, list[str]] = {}
+    broken: list[str] = []
     key = ""
-    for line in matter.split("\n"):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        if key and line.startswith((" ", "\t", "- ")):
-            entries[key].append(line)
-            continue
+    for line in matter.expandtabs(2).split("\n"):
         match = PLAIN_ENTRY.fullmatch(line.rstrip())
-        if match is None:
-            return None
-        key = match[1]
-        entries[key] = [line]
-    try:
-        return {key: _read_entry(key, lines) for key, lines in entries.items()} or None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+        if key and line.startswith((" ", "- ")):
+            entries[key].append(line)
+        elif match is not None:
+            key = match[1]
+            entries[key] = [line]
+        elif line.strip() and not line.lstrip().startswith("#"):
+            broken.append(line)
+    values: dict[str, object] = {}
+    for key, lines in entries.items():
+        try:
+            values[key] = _read_entry(key, lines)
+        except ValueError:
+            broken += lines
+    is_prose = bool(broken) and METADATA_KEYS.isdisjoint(key.lower() for key in values)
+    return (None if is_prose else values or None), broken
 
 
 def _read_entry(key: str, lines: list[str]) -> object:
-    """Return an entry's value, read as YAML, or as text if it contains a colon or a character reserved by YAML."""
+    """Return an entry's value, read as YAML, or as text if YAML cannot read it without quotes.
+
+    Raises:
+        ValueError: It is neither.
+    """
     import yaml
 
     try:
@@ -256,9 +263,8 @@ def _read_entry(key: str, lines: list[str]) -> object:
         return loaded[key] if isinstance(loaded, dict) and key in loaded else None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]]).strip()
-        is_date = isinstance(error, ValueError)  # such as 0000-00-00
-        if not is_date and ": " not in words and words[:1] not in UNQUOTED_SIGNS:
-            raise
+        if ": " not in words and UNQUOTED_TEXT.fullmatch(words) is None:
+            raise ValueError(f"Invalid entry: {key}") from error
         return words.strip("\"'")
 
 
@@ -533,10 +539,11 @@ def _is_header(rows: list[list[str]]) -> bool:
     numbers = [column for column, cell in enumerate(rows[0]) if _is_number(cell)]
     if not numbers:
         return True
-    if len(numbers) == len(first) and rows[0][0]:
-        return False
     names = [rows[0][column] for column in numbers]
-    if not all(map(YEAR_CELL.fullmatch, names)):
+    are_years = all(map(YEAR_CELL.fullmatch, names))
+    if len(numbers) == len(first) and rows[0][0] and not (are_years and len(names) > 1):
+        return False
+    if not are_years:
         steps = (
             {int(after) - int(before) for before, after in pairwise(names)} if all(map(str.isdecimal, names)) else ()
         )

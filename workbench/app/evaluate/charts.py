@@ -188,13 +188,14 @@ def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
     """Return a line of the best scores over time, with the interval of each and the hue of its strategy."""
     return {
         "animation": False,
-        "grid": {"left": 56, "right": 24, "top": 24, "bottom": 32},
+        "grid": {"left": 56, "right": 24, "top": 24, "bottom": 64},
         "tooltip": {"confine": True, "formatter": "{b}: {c}"},
         "xAxis": {
             "type": "category",
             "data": [f"{one.name} · {number}" for number, one in enumerate(points, start=1)],
             "axisLabel": TEXT_STYLE
-            | {"show": len(points) <= MAX_POINTS_LABELLED, "hideOverlap": True, "width": 150, "overflow": "truncate"},
+            | {"show": len(points) <= MAX_POINTS_LABELLED, "interval": 0, "hideOverlap": True}
+            | {"width": 98, "overflow": "break", "lineHeight": 16},
         },
         "yAxis": {
             "type": "value",

@@ -210,4 +210,5 @@ def render_weights(ranker: Ranker) -> str:
         f'style="width:{50 * abs(weight) / most:.1f}%"></i></span><span class="wb-weight">{weight:+.2f}</span></li>'
         for feature, weight in sorted(weights.items(), key=lambda item: -abs(item[1]))
     ]
-    return f'<ol class="wb-weights" aria-label="Weights">{"".join(rows)}</ol>'
+    about = '<p class="wb-kind">What raises a passage (to the right) or lowers it (to the left)</p>'
+    return f'{about}<ol class="wb-weights" aria-label="Weights">{"".join(rows)}</ol>'

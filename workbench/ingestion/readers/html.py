@@ -983,16 +983,17 @@ def _write_generated_text(root: HtmlElement) -> None:
     """Insert the words that style sheets show before and after elements."""
     for selectors, body in _list_style_rules(root):
         words = GENERATED_TEXT.search(body)
-        text = CSS_ESCAPE.sub(lambda code: chr(min(int(code[1], 16), 0xFFFD)), words[2]) if words else ""
+        text = CSS_ESCAPE.sub(lambda code: chr(min(int(code[1], 16), 0x10FFFF)), words[2]) if words else ""
         if not any(map(str.isalnum, text)) or _hides(body):  # icons and separators
             continue
         for selector, place in GENERATED_PART.findall(selectors):
             match = SIMPLE_SELECTOR.fullmatch(selector.strip())
-            leave_out("texts that style sheets insert", match is None)
-            for element in root.iterfind(".//body//*") if match else ():
-                is_named = _has_name(element, frozenset({(match[1], match[2])})) if match[1] else True
-                tag = selector.strip().partition(match[1] or "\0")[0]
-                if not is_named or tag not in ("", element.tag):
+            if match is None:
+                leave_out("texts that style sheets insert")
+                continue
+            tag = match[0].partition(match[1] or "\0")[0].lower()
+            for element in root.iterfind(f".//body//{tag or '*'}"):
+                if match[1] and not _has_name(element, frozenset({(match[1], match[2])})):
                     continue
                 if place == "before":
                     element.text = text + (element.text or "")

@@ -159,12 +159,14 @@ CONTENT_LINE = re.compile(r"(?:[\w-]+\.)?(?P<name>[\w-]+)(?P<parameters>(?:;(?:[
 ESCAPED_SIGN = re.compile(r"\\(.)")
 UTC_OR_DAY = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 TITLE_FIELDS = ("SUMMARY", "FN")
-ENTRY_FIELDS = {  # with the label of the line; "" for a paragraph
-    "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration", "RRULE": "Repeats", "STATUS": "Status",
-    "LOCATION": "Place", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "CATEGORIES": "Categories", "URL": "URL",
-    "NICKNAME": "Nickname", "ORG": "Organisation", "TITLE": "Title", "ROLE": "Role", "TEL": "Phone", "EMAIL": "E-mail",
-    "ADR": "Address", "BDAY": "Birthday", "DESCRIPTION": "", "COMMENT": "", "NOTE": "",
+LABELS = {  # of fields whose name is no word; "" for a paragraph
+    "DTSTART": "Start", "DTEND": "End", "RRULE": "Repeats", "RDATE": "Repeats on", "EXDATE": "Except on", "URL": "URL",
+    "LOCATION": "Place", "ORG": "Organisation", "TEL": "Phone", "EMAIL": "E-mail", "ADR": "Address", "BDAY": "Birthday",
+    "DESCRIPTION": "", "COMMENT": "", "NOTE": "",
 }  # fmt: skip
+TECHNICAL_FIELD = re.compile(
+    r"X-.*|BEGIN|VERSION|PRODID|UID|DTSTAMP|CREATED|LAST-MODIFIED|SEQUENCE|TRANSP|CLASS|REV|KEY|KIND|PROFILE|MAILER"
+)
 UNREAD_FIELDS = {"ATTACH": "attachments", "PHOTO": "images", "LOGO": "images", "SOUND": "audio and video"}
 
 
@@ -209,8 +211,10 @@ def _read_entries(text: str) -> Iterator[str]:
             leave_out(UNREAD_FIELDS[field])
         elif field in TITLE_FIELDS:
             title = value
-        elif field in ENTRY_FIELDS and value:
-            label = ENTRY_FIELDS[field]
+        elif field == "N":
+            title = title or value
+        elif blocks and value and not TECHNICAL_FIELD.fullmatch(field):
+            label = LABELS.get(field, field.replace("-", " ").capitalize())
             lines.append(f"{label}: {value}  " if label else f"\n{value}\n")
 
 
@@ -227,6 +231,9 @@ def _read_value(line: re.Match[str]) -> str:
         return f"{time[1]}-{time[2]}-{time[3]}{clock}{f' ({zone[1]})' if zone and clock else ''}"
     if line["name"].upper() in ("ADR", "ORG"):
         value = ", ".join(filter(None, (part.strip() for part in re.split(r"(?<!\\);", value))))
+    elif line["name"].upper() == "N":  # family; given; other; before; after
+        family, *others = re.split(r"(?<!\\);", value)
+        value = " ".join(filter(None, (part.strip() for part in (*others[2:3], *others[:2], family, *others[3:]))))
     person = re.search(r"CN=(?:\"([^\"]*)\"|([^;:]*))", line["parameters"], re.IGNORECASE)
     value = re.sub(
         r"^(?:mailto|tel):", "", ESCAPED_SIGN.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value), flags=re.I

@@ -379,6 +379,8 @@ def read_plain(data: bytes, name: str) -> Draft:
 CUE_TIME = re.compile(r"((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})\s*-->\s*((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})[^\n]*")
 CUE_TAG = re.compile(r"</?(?:[bciu]|ruby|rt|lang|font|v)(?:[.\s:][^>]*)?>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
 SPEAKER_TAG = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>", re.IGNORECASE)
+SUBTITLE_HEAD = re.compile(r"\ufeff?WEBVTT[ \t]+(?:- *)?(\S[^\n]*)")
+NAMED_CUE = re.compile(r"[^\n]*[^\W\d_]{2}[^\n]* [^\n]*\n")  # the name of a chapter, not a number or identifier
 MIN_PAUSE_S = 2.0  # seconds between cues that start a paragraph
 
 
@@ -400,7 +402,9 @@ def read_subtitles(data: bytes, name: str) -> Draft:
         cue = block[time.end() :]
         tag = SPEAKER_TAG.search(cue)
         speaker = tag[1].strip() if tag else ""
-        if not paragraphs or _parse_cue_time(time[1]) - ended >= MIN_PAUSE_S or speaker != last_speaker:
+        if NAMED_CUE.fullmatch(block[: time.start()]):
+            paragraphs += [[block[: time.start()].strip()], []]
+        elif not paragraphs or _parse_cue_time(time[1]) - ended >= MIN_PAUSE_S or speaker != last_speaker:
             paragraphs.append([])
         lines = filter(None, (unescape(CUE_TAG.sub("", line)).strip() for line in cue.split("\n")))
         for line in lines:
@@ -410,7 +414,9 @@ def read_subtitles(data: bytes, name: str) -> Draft:
         ended, last_speaker = _parse_cue_time(time[2]), speaker
     if not paragraphs:
         raise UnreadableDocument(f"'{name}' is not a subtitle file: it has no line with two times. Check its suffix.")
-    return Draft("\n\n".join("\n".join(lines) for lines in paragraphs), metadata={"seconds": round(ended)})
+    title = SUBTITLE_HEAD.match(text)
+    said = "\n\n".join("\n".join(lines) for lines in paragraphs)
+    return Draft(said, title[1] if title else "", {"seconds": round(ended)})
 
 
 def _parse_cue_time(text: str) -> float:

@@ -249,6 +249,19 @@ def test_deleting_reports_what_will_be_and_what_was_deleted(visit, tides, wb):
     assert app.toast[0].value == "Deleted 1 source, 2 documents, 2 passages."
 
 
+def test_moving_a_source_starts_from_its_project_and_folder(visit, tides, wb):
+    def dialog():
+        from workbench.app.library.page import move_sources
+        from workbench.app.state.shared import OPENING
+
+        move_sources(OPENING.workbench, [OPENING.workbench.sources.get("Tides")])
+
+    wb.projects.create("Quay", id="quay")
+    wb.projects.create_folder("quay", "Gauges")
+    wb.sources.update(wb.sources.get("Tides").id, project="quay", folder="Gauges")
+    assert [choice.value for choice in visit(dialog).selectbox] == ["quay", "Gauges"]
+
+
 def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):
     wb.projects.create("Harbour <b>", id="harbour")
     wb.projects.create_folder("harbour", "<i>Gauges</i>", color="red;position:fixed")

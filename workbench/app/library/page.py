@@ -40,8 +40,6 @@ from workbench.types import Document, Folder, Project, Source
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# Projects, folders and their dialogs
-
 # Dialogs for sources and documents
 
 
@@ -97,9 +95,13 @@ def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
     """Ask for the project and folder of sources."""
     projects = {project.id: project.title for project in wb.projects.list()}
     st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
-    project = st.selectbox("Project", ["", *projects], format_func=make_label_function(projects, NO_PROJECT))
-    names = [folder.name for folder in wb.projects.folders(project)] if project else []
-    folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
+    places, now = ["", *projects], sources[0]
+    project = st.selectbox(
+        "Project", places, places.index(now.project_id or ""), format_func=make_label_function(projects, NO_PROJECT)
+    )
+    names = ["", *(folder.name for folder in wb.projects.folders(project))] if project else [""]
+    at = names.index(now.folder_name) if now.folder_name in names else 0
+    folder = st.selectbox("Folder", names, at, format_func=lambda name: name or "None", disabled=len(names) < 2)
     if not projects:
         st.caption("No projects yet. Create one under “Projects and folders”.")
 
@@ -417,20 +419,17 @@ def show_source(wb: Workbench, source: Source) -> None:
 
 
 def _show_source_actions(wb: Workbench, source: Source) -> None:
-    if st.button("Add files", type="tertiary", icon=":material/upload_file:"):
-        ask_files(wb, source)
-    if st.button("Move", type="tertiary", icon=":material/drive_file_move:"):
-        move_sources(wb, [source])
-    if st.button("Tag", type="tertiary", icon=":material/sell:"):
-        tag_sources(wb, [source])
-    if st.button("Rename", type="tertiary", icon=":material/edit:"):
-        rename_source(wb, source)
-    if st.button("Language", type="tertiary", icon=":material/translate:"):
-        ask_language(wb, source)
-    if st.button("File settings", type="tertiary", icon=":material/tune:"):
-        ask_reading(wb, source)
-    if st.button("Delete", type="tertiary", icon=":material/delete:", key="delete_source"):
-        delete_sources(wb, [source])
+    for label, icon, ask in (
+        ("Add files", "upload_file", ask_files),
+        ("Move", "drive_file_move", lambda wb, source: move_sources(wb, [source])),
+        ("Tag", "sell", lambda wb, source: tag_sources(wb, [source])),
+        ("Rename", "edit", rename_source),
+        ("Language", "translate", ask_language),
+        ("File settings", "tune", ask_reading),
+        ("Delete", "delete", lambda wb, source: delete_sources(wb, [source])),
+    ):
+        if st.button(label, type="tertiary", icon=f":material/{icon}:"):
+            ask(wb, source)
 
 
 def _show_document_actions(wb: Workbench, selected: list[Document]) -> None:

@@ -176,16 +176,13 @@ def _show_scope_choices(
 def _list_metadata(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
     """Return the values of metadata in sources, such as "status: final · 12", by NAME=VALUE."""
     counts = _load_metadata(wb, None if inside is None else tuple(inside), change_count())
-    return {
-        item: f"{item.replace('=', ': ', 1)} · {count:,}"
-        for item, count in counts.items()
-        if item.partition("=")[0] not in MINOR_METADATA
-    }
+    return {item: f"{item.replace('=', ': ', 1)} · {count:,}" for item, count in counts.items()}
 
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)
 def _load_metadata(_wb: Workbench, inside: tuple[str, ...] | None, changes: int) -> dict[str, int]:
-    return _wb.sources.metadata_values(inside)
+    counts = _wb.sources.metadata_values(inside)
+    return {item: count for item, count in counts.items() if item.partition("=")[0] not in MINOR_METADATA}
 
 
 def _list_languages(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:

@@ -180,8 +180,6 @@ def create_project(wb: Workbench, target: Destination) -> Destination:
     return replace(target, project=(named or wb.projects.create(target.project)).id)
 
 
-# The upload area
-
 # Sorting and queueing uploaded files
 
 Files = Sequence[tuple[str, bytes]]
@@ -369,7 +367,6 @@ LIST_HEIGHT_PX = 140  # pixels
 MAX_NOTES_SHOWN = 3  # notes of a job; its log has all
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 _RUNNING_KEY = "running_jobs"  # in the session: ids of the jobs that ran when the page was drawn last
-OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
 TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, has stored files
 
@@ -565,7 +562,7 @@ def _make_row(file: JobFile, running: bool) -> dict[str, Any]:
 def describe_file(file: JobFile, running: bool) -> tuple[str, str]:
     """Return the state of a file for the table, and its outcome as text."""
     if file.state in ("added", "changed"):
-        return OUTCOME_STATES[file.state], f"{file.state}, {count_text(file.passages, 'passage')}"
+        return "done", f"{file.state}, {count_text(file.passages, 'passage')}"
     if file.state == "failed":
         return "failed", file.error or "Could not be read."
     if file.state == "unchanged":

@@ -15,7 +15,10 @@ import pytest
 from docx import Document
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.comments import Comment
+from openpyxl.styles import Font
 from openpyxl.worksheet.datavalidation import DataValidation
 from pptx import Presentation
 
@@ -458,6 +461,22 @@ def test_the_time_of_a_web_table_grows_with_its_rows() -> None:
 
     seconds(10)  # loads the parsers
     assert seconds(4_000) < 40 * seconds(400)  # 150 times if each row reads all others
+
+
+def test_struck_text_is_marked_in_sheets_slides_and_rich_text() -> None:
+    book, target = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["Item", "Price"])
+    book.active.append([CellRichText("rope ", TextBlock(InlineFont(strike=True), "old")), 90])
+    book.active["B2"].font = Font(strike=True)
+    book.save(target)
+    assert "| rope ~~old~~ | ~~90~~ |" in read(target.getvalue(), "p.xlsx").text
+    show, target = Presentation(), io.BytesIO()
+    run = show.slides.add_slide(show.slide_layouts[5]).shapes.title.text_frame.paragraphs[0].add_run()
+    run.text = "Cancelled"
+    run.font._element.set("strike", "sngStrike")
+    show.save(target)
+    assert "~~Cancelled~~" in read(target.getvalue(), "s.pptx").text
+    assert read(r"{\rtf1\ansi Price {\strike 100} now 80\par}", "r.rtf").text == "Price ~~100~~ now 80"
 
 
 def test_encoded_images_are_left_out_with_their_size() -> None:

@@ -596,7 +596,7 @@ def _drop_base64(match: re.Match[str]) -> str:
     return ""
 
 
-# --- Superscripts of formatted texts ---
+# --- Struck text and superscripts of formatted texts ---
 
 SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 NOTE_MARK = re.compile(r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*|[*†‡§¶]+")
@@ -607,6 +607,12 @@ VARIABLE_BEFORE = re.compile(
 ORDINALS = frozenset(
     ("st", "nd", "rd", "th", "er", "re", "e", "o", "a", "ème", "tm", "sm", "r", "™", "®", "©", "º", "ª")
 )
+
+
+def format_struck(text: str) -> str:
+    """Return text that is struck through as in Markdown, with the blanks around it outside the marks."""
+    words = text.strip()
+    return text.replace(words, f"~~{words}~~") if words else text
 
 
 def format_superscript(text: str, before: str) -> str:

@@ -183,6 +183,17 @@ def test_contacts_are_sections_in_old_and_new_versions() -> None:
     assert document.metadata["left_out"] == {"images": 1}
 
 
+def test_a_contact_is_named_by_its_parts_and_fields_without_a_label_are_kept() -> None:
+    card = "BEGIN:VCARD\nVERSION:2.1\nN:Berg;Ada;;Dr.;\nANNIVERSARY:20300305\nREV:1\nEND:VCARD\n"
+    assert read_bytes(card.encode(), "a.vcf").text == "# Dr. Ada Berg\n\nAnniversary: 2030-03-05"
+
+
+def test_a_video_has_its_title_and_chapters() -> None:
+    vtt = "WEBVTT - Harbour talk\n\nChapter 1: The pier\n00:01.000 --> 00:04.000\n<v Ada>Boats wait.\n"
+    document = read_bytes(vtt.encode(), "talk.vtt")
+    assert (document.title, document.text) == ("Harbour talk", "Chapter 1: The pier\n\nAda: Boats wait.")
+
+
 def test_subtitles_are_what_is_said_without_times() -> None:
     srt = "1\n00:00:01,000 --> 00:00:03,500\n<i>The kelp</i> farm\nopens in May.\n\n2\n00:00:03,600 --> 00:00:05,000\n"
     srt += "{\\an8}It sells &amp; ships.\n\n3\n00:00:09,000 --> 00:00:12,000\nBye 3 < 4.\n"

@@ -26,6 +26,7 @@ from workbench.ingestion.text import (
     count_cut_parts,
     decode_text,
     find_codec,
+    format_struck,
     format_superscript,
     leave_out,
     open_reading,
@@ -1210,11 +1211,16 @@ RTF_TOKEN = re.compile(
 )
 RTF_FONT_WITHOUT_CHARSET = re.compile(r"(\\f\d+)(?![^;]{0,200}\\fcharset)")
 RTF_BAR = "\ue000"  # a bar that is not the end of a cell
-RTF_MARKS = {"raised": ("\ue001", "\ue002"), "hidden": ("\ue003", "\ue004")}  # around characters
+# Around characters
+RTF_MARKS = {"raised": ("\ue001", "\ue002"), "struck": ("\ue005", "\ue006"), "hidden": ("\ue003", "\ue004")}
 # The property that a control word sets, unless its number is 0, and those that it ends.
-RTF_SET = {"super": "raised", "up": "raised", "v": "hidden", "trowd": "table", "intbl": "table"}
+RTF_SET = {
+    "super": "raised", "up": "raised", "strike": "struck", "striked": "struck", "v": "hidden", "trowd": "table",
+    "intbl": "table",
+}  # fmt: skip
 RTF_ENDED = RTF_SET | {
-    "nosupersub": "raised", "sub": "raised", "dn": "raised", "plain": "raised hidden", "row": "table", "pard": "table"
+    "nosupersub": "raised", "sub": "raised", "dn": "raised", "plain": "raised struck hidden", "row": "table",
+    "pard": "table",
 }  # fmt: skip
 
 
@@ -1270,7 +1276,10 @@ def _mark_rtf(source: str) -> Iterator[str]:
 
 
 def _write_rtf_marks(text: str) -> str:
-    """Write raised text as superscripts, and mark hidden text or remove it."""
+    """Write raised text as superscripts, mark struck text, and mark hidden text or remove it."""
+
+    def write_struck(found: re.Match[str]) -> str:
+        return format_struck(found[1])
 
     def write_raised(found: re.Match[str]) -> str:
         return format_superscript(found[1], found.string[max(0, found.start() - 40) : found.start()])
@@ -1278,7 +1287,7 @@ def _write_rtf_marks(text: str) -> str:
     def write_hidden(found: re.Match[str]) -> str:
         return found[1] + HIDDEN_MARK if take_hidden("parts of the text") else ""
 
-    for (start, end), write in zip(RTF_MARKS.values(), (write_raised, write_hidden), strict=True):
+    for (start, end), write in zip(RTF_MARKS.values(), (write_raised, write_struck, write_hidden), strict=True):
         text = re.sub(f"{start}([^{end}]*){end}", write, text.replace(end + start, ""))
     return text
 
@@ -1569,8 +1578,11 @@ def _paragraph_text(paragraph: XmlElement) -> str:
 
 
 def _part_text(part: XmlElement) -> str:
-    name = local_name(part)
-    if name == "oMath" and (parent := part.getparent()) is not None and local_name(parent) == "oMathPara":
+    name, parent = local_name(part), part.getparent()
+    if name == "t" and parent is not None and parent.find(f"{DRAWING}rPr[@strike]") is not None:
+        is_struck = parent.find(f"{DRAWING}rPr").get("strike") != "noStrike"
+        return format_struck(part.text or "") if is_struck else part.text or ""
+    if name == "oMath" and parent is not None and local_name(parent) == "oMathPara":
         return ""  # its paragraph has written it
     return format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
 

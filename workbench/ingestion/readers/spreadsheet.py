@@ -33,7 +33,14 @@ from workbench.ingestion.readers.office import (
     read_diagram,
     read_shape_text,
 )
-from workbench.ingestion.text import HIDDEN_MARK, count_cut_parts, format_superscript, leave_out, take_hidden
+from workbench.ingestion.text import (
+    HIDDEN_MARK,
+    count_cut_parts,
+    format_struck,
+    format_superscript,
+    leave_out,
+    take_hidden,
+)
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
@@ -252,17 +259,26 @@ class _Workbook(Package):
         by_kind = dict(links.values())
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
         self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
+        self.struck: set[str] = set()  # numbers of the cell styles whose text is struck through
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
 
     def _read_formats(self, path: str) -> list[str]:
-        """Return the number format of each cell style."""
+        """Return the number format of each cell style, and record the styles with struck text."""
         root = self.parse(path)
         if root is None:
             return []
         own = {each.get("numFmtId"): each.get("formatCode") or "" for each in root.iterfind("{*}numFmts/{*}numFmt")}
         built_in = {str(number): code for number, code in BUILTIN_FORMATS.items()}
         known = built_in | dict.fromkeys(map(str, EAST_ASIAN_DATE_FORMATS), "yyyy-mm-dd") | own
-        return [known.get(style.get("numFmtId"), "General") for style in root.iterfind("{*}cellXfs/{*}xf")]
+        styles = list(root.iterfind("{*}cellXfs/{*}xf"))
+        fonts = enumerate(root.iterfind("{*}fonts/{*}font"))
+        struck = {str(number) for number, font in fonts if _is_struck(font.find("{*}strike"))}
+        self.struck = {str(number) for number, style in enumerate(styles) if style.get("fontId") in struck}
+        return [known.get(style.get("numFmtId"), "General") for style in styles]
+
+
+def _is_struck(strike: XmlElement | None) -> bool:
+    return strike is not None and strike.get("val") not in ("0", "false")
 
 
 def _is_set(element: XmlElement, name: str) -> bool:
@@ -287,7 +303,7 @@ def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
 
 
 def _rich_text(item: XmlElement) -> str:
-    """Return the text of a string without phonetic guides; superscripts are kept."""
+    """Return the text of a string without phonetic guides; superscripts and struck text are kept."""
     pieces: list[str] = []
     for child in item:
         local = str(child.tag).rpartition("}")[2]
@@ -296,6 +312,7 @@ def _rich_text(item: XmlElement) -> str:
         elif local == "r":
             text, raised = child.findtext("{*}t") or "", child.find("{*}rPr/{*}vertAlign")
             is_raised = raised is not None and raised.get("val") == "superscript"
+            text = format_struck(text) if _is_struck(child.find("{*}rPr/{*}strike")) else text
             pieces.append(format_superscript(text, "".join(pieces)) if is_raised else text)
     return ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), "".join(pieces))
 
@@ -395,7 +412,7 @@ def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formula
         column = place[1] if place else column + 1
         text = formulas.text(cell, number, column) or _cell_text(book, cell)
         if text:
-            cells[column] = text
+            cells[column] = format_struck(text) if cell.get("s") in book.struck and "~~" not in text else text
     return cells
 
 

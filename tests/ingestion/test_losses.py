@@ -24,7 +24,7 @@ from pptx import Presentation
 
 from tests.ingestion.files import epub
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
+from workbench.ingestion.metadata import document_date, has_unread_date, page_notes, parse_written_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes, read_draft
 from workbench.ingestion.readers.isolation import ReadingOptions
@@ -50,6 +50,10 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
     document = read("Grüße an alle; übrigens.\n".encode() * 3 + "Größe\n".encode("cp1252"), "mixed.log")
     assert document.text.split("\n")[-1] == "Größe"
     assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 2}
+
+
+def test_a_year_of_two_digits_after_the_name_of_a_month_is_not_understood() -> None:
+    assert has_unread_date({"date": "5-Mar-30"}) and not has_unread_date({"date": "5-Mar-2030"})
 
 
 def test_a_feed_has_the_date_of_its_newest_entry() -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 from evals.experiments.catalogue import Experiments, run_shared
-from evals.experiments.runs import Cell, Experiment, Prices, measure_spent, parse_cells
+from evals.experiments.runs import Cell, Experiment, Ranking, parse_cells
 from evals.experiments.tuning import tune
-from evals.gateway import index_corpus
-from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.judging import judge_experiment
+from evals.gateway import IndexedCorpus, index_corpus
+from evals.judges.endpoint import Endpoint
+from evals.judges.judging import RunJudge, note_verdicts
 from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
+from evals.test_set import TestSet
 from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
@@ -42,6 +42,9 @@ MAX_UNPACKED_BYTES = GB  # unpacked size of a zip
 MAX_RECENT_JOBS = 200  # jobs searched for an experiment's own
 
 
+JUDGES = {"free": "free", "llm": "built-in", "llm-ragas": "ragas"}  # by the value of ``ragas``
+
+
 def make_runners(wb: Workbench) -> dict[str, Runner]:
     """Return the job runners of evaluation, for the entry points that start workers."""
     return {
@@ -52,22 +55,26 @@ def make_runners(wb: Workbench) -> dict[str, Runner]:
     }
 
 
-def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none") -> Job:
+def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none", budget: float | None = None) -> Job:
     """Run an experiment in the background, or resume one that was stopped.
 
     ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one, "llm-ragas"
-    with it and the prompts of ragas.
+    with it and the prompts of ragas. ``budget`` replaces that of the experiment; None keeps it.
 
     Raises:
-        NotFound: No such experiment. Conflict: It is already running. ConfigurationError: No LLM for "llm",
-        or the extra ``eval`` or ``ragas`` is not installed.
+        NotFound: No such experiment. InvalidInput: A budget that is not valid. Conflict: It is already running.
+        ConfigurationError: No LLM for "llm", or the extra ``eval`` or ``ragas`` is not installed.
     """
     _check_judging(wb, ragas)
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
         raise Conflict(f"{experiment.title!r} is already {job.status}; cancel its job first to restart it.")
-    return wb.jobs.enqueue("experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas})
+    if ragas != "none":
+        Experiments(wb).add_judge(experiment.id, JUDGES[ragas])
+    if budget is not None:
+        Experiments(wb).set_budget(experiment.id, budget)
+    return wb.jobs.enqueue("experiment", experiment.title, {"experiment": experiment.id})
 
 
 def enqueue_on_sample(
@@ -136,32 +143,27 @@ def find_job(wb: Workbench, experiment_id: str) -> Job | None:
 
 
 def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Run the rest of an experiment, shared with other workers, then score its texts."""
-    parameters = assignment.job.parameters
+    """Run the rest of an experiment, and judge its texts, shared with other workers."""
     experiments = Experiments(wb)
-    done = run_shared(wb, as_text(parameters["experiment"]), assignment)
+    experiment = experiments.get(as_text(assignment.job.parameters["experiment"]))
+    judges = {cell.judge for cell in experiment.cells if cell.judge}
+    endpoint = Endpoint.from_workbench(wb) if judges - {"free"} else None
+    free = RunJudge(wb, None, should_stop=assignment.should_stop)
+    by_llm = {name: RunJudge(wb, endpoint, name, assignment.should_stop) for name in judges - {"free"}}
+
+    def judge(
+        test_set: TestSet, corpus: IndexedCorpus, planned: Experiment, cell: Cell, found: Sequence[Ranking]
+    ) -> list[Ranking]:
+        return by_llm.get(cell.judge, free)(test_set, corpus, planned, cell, found)
+
+    done = run_shared(wb, experiment.id, assignment, judge)
     if not assignment.leads:
         return Outcome({}, "No work is left to share.")
     failed = [result for result in experiments.results(done.id) if result.error]
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
-    if parameters["ragas"] != "none" and done.status == "done":  # not if the budget was used up
-        endpoint = _make_judge(wb, done) if parameters["ragas"] in ("llm", "llm-ragas") else None
-        judge = "ragas" if parameters["ragas"] == "llm-ragas" else "built-in"
-        judge_experiment(
-            wb, done, endpoint, judge=judge, on_progress=assignment.progress, should_stop=assignment.should_stop
-        )
+    note_verdicts(experiments, done, endpoint.model if endpoint else "")
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
-
-
-def _make_judge(wb: Workbench, experiment: Experiment) -> Endpoint:
-    """Return the LLM as a judge that may spend what is left of the experiment's budget."""
-    limits = Limits.from_settings(wb.settings)
-    if experiment.budget is not None:
-        price = Prices.from_settings(wb.settings).llm_rates({"llm": ""})
-        left = experiment.budget - measure_spent(wb, experiment.id, Experiments(wb).test_set(experiment))
-        limits = replace(limits, dollars=left, price=price)
-    return Endpoint.from_workbench(wb, limits)
 
 
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:

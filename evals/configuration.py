@@ -728,6 +728,7 @@ def check(
     path: str | Path,
     *,
     save: bool = False,
+    budget: float | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> CheckReport:
@@ -737,6 +738,7 @@ def check(
         wb: The workbench that the file was applied to.
         path: The file.
         save: Write the baselines instead of comparing with them.
+        budget: Stop each experiment when its searches and answers have cost this many dollars.
         on_progress: Called with each ``Progress``.
         should_stop: Polled between questions; return True to stop.
 
@@ -763,18 +765,24 @@ def check(
             bars_hash=definition.bars_hash,
             answers=definition.answers,
             repeats=definition.repeats,
+            budget=budget,
         )
         changed = _describe_changed_bars(definition, experiments.list(definition.test_set))
         experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
         results = {result.cell.label: result for result in experiments.results(experiment.id)}
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
         runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
-        errors = {name: (result.error if result else None) or "it did not run" for name, result in named.items()}
+        reason = experiment.message if experiment.status == "stopped" else "it did not run"
+        errors = {name: (result.error if result else None) or reason for name, result in named.items()}
         verdicts += _judge(wb, definition, experiment, runs, errors, save)
         test_set = experiments.test_set(experiment)
         expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
         sentences = [*expected, *describe_weaknesses(test_set, runs, definition.metrics[0])]
-        _note_outcome(experiments, experiment, [*expected, *changed], verdicts)
+        own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
+        keys = ("run", "metric", "bar", "state", "detail")
+        experiments.save_bars(experiment.id, [{key: getattr(one, key) for key in keys} for one in own])
+        if not experiment.note:
+            experiments.annotate(experiment.id, note="\n\n".join([*expected, *changed])[:MAX_NOTE_CHARS])
         notes += [*changed, *(f"{definition.title}: {sentence}" for sentence in sentences)]
         if save and definition.baseline is not None and runs:
             corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
@@ -791,16 +799,6 @@ def _check_applied(wb: Workbench, configuration: Configuration) -> None:
     if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
         first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
         raise InvalidInput(f"{file} is not applied ({first}); run: workbench apply {configuration.path}")
-
-
-def _note_outcome(
-    experiments: Experiments, experiment: Experiment, sentences: Sequence[str], verdicts: Sequence[Verdict]
-) -> None:
-    """Store sentences and the outcome of each bar as the note of an experiment without one."""
-    if not experiment.note:
-        own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
-        lines = (*sentences, *(f"{one.run}: {one.metric} {one.bar}: {one.state}." for one in own))
-        experiments.annotate(experiment.id, note="\n\n".join(lines)[:MAX_NOTE_CHARS])
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:

@@ -134,6 +134,7 @@ class Workbench(workbench.workbench.Workbench):
         file: str | Path,
         *,
         save: bool = False,
+        budget: float | None = None,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> CheckReport:
@@ -142,6 +143,7 @@ class Workbench(workbench.workbench.Workbench):
         Args:
             file: TOML or YAML file that was applied.
             save: Write the baselines instead of comparing with them.
+            budget: Stop each experiment when its searches and answers have cost this many dollars.
             on_progress: Called with each ``Progress``.
             should_stop: Polled between questions; return True to stop.
 
@@ -152,7 +154,7 @@ class Workbench(workbench.workbench.Workbench):
         check_extra("eval")
         from evals.configuration import check
 
-        return check(self, file, save=save, on_progress=on_progress, should_stop=should_stop)
+        return check(self, file, save=save, budget=budget, on_progress=on_progress, should_stop=should_stop)
 
     def learn(
         self,

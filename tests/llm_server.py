@@ -11,7 +11,7 @@ model's name chooses how it behaves:
     moody       another text every second time
     late-N      answers after N milliseconds
 
-GET returns how often each prompt was sent, most often first.
+GET returns how often each prompt was sent, most often first; with ?start=TEXT, only of prompts that start so.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 WORD = re.compile(r"[^\W_]+")
 SYNONYMS = {"feline": "cat", "canine": "dog", "automobile": "car"}
@@ -80,8 +81,9 @@ class Endpoint(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        start = parse_qs(urlsplit(self.path).query).get("start", [""])[0]
         with lock:
-            counts = [times for _, times in seen.most_common()]
+            counts = [times for (_, prompt), times in seen.most_common() if prompt.partition("|")[2].startswith(start)]
         self._send(200, json.dumps(counts).encode())
 
     def do_POST(self) -> None:
@@ -89,8 +91,9 @@ class Endpoint(BaseHTTPRequestHandler):
         model, messages = body["model"], body["messages"]
         kind, _, count = model.partition("-")
         with lock:
-            seen[self.client_address[0], model + messages[-1]["content"]] += 1
-            times = seen[self.client_address[0], model + messages[-1]["content"]]
+            key = (self.client_address[0], f"{model}|{messages[-1]['content']}")
+            seen[key] += 1
+            times = seen[key]
         if kind == "late":
             time.sleep(int(count) / 1000)
         if kind == "slow":

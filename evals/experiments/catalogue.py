@@ -36,6 +36,7 @@ from evals.experiments.runs import (
     CellResult,
     CellRuns,
     Experiment,
+    Judging,
     Prices,
     RunFile,
     Share,
@@ -43,7 +44,6 @@ from evals.experiments.runs import (
     check_budget,
     estimate_cost,
     hash_json,
-    list_asked_cells,
     make_cells,
     make_run_row,
     mean_cost,
@@ -181,7 +181,7 @@ class Experiments:
         run_id = self._runs.begin(row)["id"]
         self._runs.add_answers(run_id, [answer.to_dict() for answer in run_file.answers.values()])
         self._runs.complete(run_id)
-        self._experiments.set_cells(experiment.id, [to_plain(cell) for cell in cells])
+        self._experiments.change_plan(experiment.id, {"cells": [to_plain(cell) for cell in cells]})
         self._experiments.add_run(experiment.id, position, run_id, cell.label, {})
         return run_file
 
@@ -221,9 +221,45 @@ class Experiments:
             raise InvalidInput(f"A view compares at most {MAX_COMPARED} runs, not {len(runs)}.")
         self._experiments.save_view(experiment.id, {"metric": metric, "runs": list(runs), "tag": tag})
 
+    def add_judge(self, experiment_id: str, judge: str) -> None:
+        """Plan the judging of every run by a judge, unless that has been done."""
+        experiment = self.get(experiment_id)
+        known = {cell.judge for cell in experiment.cells if cell.judge}
+        if judge in known or (judge == "free" and known):
+            return
+        judged = (cell for cell in experiment.cells if cell == cell.run and not cell.file_hash)
+        cells = [*experiment.cells, *(replace(cell, judge=judge) for cell in judged)]
+        self._experiments.change_plan(experiment.id, {"cells": [to_plain(cell) for cell in cells]})
+
+    def verdicts(self, experiment: Experiment, judge: str) -> dict[str, list[JsonObject]]:
+        """Return what a judge has stored on each run, by the label of the run; each has ``question_id``."""
+        found: dict[str, list[JsonObject]] = {}
+        for row in self._experiments.runs(experiment.id):
+            cell = experiment.cells[row["position"]]
+            if cell.judge == judge:
+                answers = self._runs.answers(row["id"])
+                found[cell.run.label] = [{**one["reply"], "question_id": one["question_id"]} for one in answers]
+        return found
+
+    def set_budget(self, experiment_id: str, budget: float) -> None:
+        """Give an experiment another budget, in dollars, for what its runs have stored and will store.
+
+        Raises:
+            NotFound: No such experiment. InvalidInput: It is 0 or less, or no price is known.
+        """
+        experiment = self.get(experiment_id)
+        check_budget(budget, estimate_cost(self._wb, self.test_set(experiment), experiment.cells))
+        self._experiments.change_plan(experiment.id, {"budget": budget})
+
+    def save_bars(self, experiment_id: str, bars: Sequence[Mapping[str, str]]) -> None:
+        """Store the run, metric, bar, state and detail of each bar of an experiment."""
+        self._experiments.save_bars(experiment_id, bars)
+
     def _check_runs(self, experiment: Experiment, labels: Sequence[str]) -> None:
         rows = self._experiments.runs(experiment.id)
-        started = [row["label"] for row in rows if not experiment.cells[row["position"]].answers]
+        started = [
+            row["label"] for row in rows if experiment.cells[row["position"]].run == experiment.cells[row["position"]]
+        ]
         for label in labels:
             if label not in started:
                 raise NotFound("run", label, f"Use one of {list_choices(started, 20)}.")
@@ -241,18 +277,25 @@ class Experiments:
         self,
         experiment_id: str,
         *,
+        budget: float | None = None,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
         ask_all: RunShares | None = None,
+        judge: Judging | None = None,
     ) -> Experiment:
         """Run the unfinished cells. If a cell fails, its error is stored and the others continue.
 
-        ``ask_all`` replaces the sequential run of all shares; it reports their progress and stops itself.
+        ``budget`` replaces the experiment's own, as in ``set_budget``; None keeps it. ``judge`` scores
+        the texts if the experiment has a judge; ``evals.judges.judging`` makes it. ``ask_all`` replaces the
+        sequential run of all shares; it reports their progress and stops itself.
 
         Raises:
             Conflict: The user's documents changed since the experiment started.
             Cancelled: ``should_stop`` returned True; ``run`` resumes from there.
+            InvalidInput: The budget is 0 or less, or no price is known.
         """
+        if budget is not None:
+            self.set_budget(experiment_id, budget)
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         self._experiments.set_status(experiment.id, "running")
@@ -260,7 +303,7 @@ class Experiments:
             if ask_all is not None:
                 outcomes = ask_all(experiment, test_set)
             else:
-                outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
+                outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop, judge))
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to resume.")
             raise
@@ -276,7 +319,8 @@ class Experiments:
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         prices = Prices.from_settings(self._wb.settings)
-        rows = self._experiments.runs(experiment.id)
+        stored = self._experiments.runs(experiment.id)
+        rows = [row for row in stored if not experiment.cells[row["position"]].judge]
         answering = [row for row in rows if experiment.cells[row["position"]].answers]
         searches = [self._result(experiment, test_set, row, prices) for row in rows if row not in answering]
         results = merge_repetitions(searches)
@@ -407,16 +451,19 @@ def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     """Report the numbers of new, stored and failed answers."""
     failed = len({experiment.cells[one.cell].run.label for one in outcomes if one.failed})
     sentences = [f"{failed} of {experiment.runs} runs failed."] if failed else []
-    searches = [one for one in outcomes if not experiment.cells[one.cell].answers]
+    judged = [one for one in outcomes if experiment.cells[one.cell].judge]
+    searches = [one for one in outcomes if one not in judged and not experiment.cells[one.cell].answers]
     answers = [one for one in outcomes if experiment.cells[one.cell].answers]
-    for verb, own in (("questions run", searches), ("answers written", answers)):
+    for verb, own in (("questions run", searches), ("answers written", answers), ("questions judged", judged)):
         if own:
             sentences.append(f"{sum(one.asked for one in own):,} {verb}, {sum(one.stored for one in own):,} cached.")
     if any(one.left_out for one in outcomes):
-        left = [sum(one.left_out for one in own) for own in (searches, answers)]
+        left = [sum(one.left_out for one in own) for own in (searches, answers, judged)]
+        judgments = f", and {left[2]:,} questions not judged" if left[2] else ""
         sentences.append(
             f"The budget of {format_dollars(experiment.budget or 0)} was used up: {left[0]:,} searches and {left[1]:,} "
-            "answers are left out. A new experiment with a higher budget reuses what is stored."
+            f"answers are left out{judgments}. Resume it with a higher budget: "
+            f"workbench experiments resume {experiment.id} --budget DOLLARS"
         )
     return " ".join(sentences)
 
@@ -424,7 +471,7 @@ def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
 # Experiments as shared jobs
 
 
-def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
+def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment, judge: Judging | None = None) -> Experiment:
     """Run the unfinished cells of an experiment, or help another worker with them.
 
     A helper returns when no share is left for it, though others may still be working. Raises what ``Experiments.run``
@@ -433,7 +480,7 @@ def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Exp
     experiments = Experiments(wb)
 
     def ask_together(experiment: Experiment, test_set: TestSet) -> Sequence[ShareOutcome]:
-        return _run_shares(wb, experiment, test_set, assignment)
+        return _run_shares(wb, experiment, test_set, assignment, judge)
 
     if assignment.leads:
         progress, stop = assignment.progress, assignment.should_stop
@@ -444,7 +491,7 @@ def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Exp
 
 
 def _run_shares(
-    wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment
+    wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment, judge: Judging | None
 ) -> Sequence[ShareOutcome]:
     """Run the shares that this worker claims, and return the outcomes of all finished shares."""
     report: OnProgress | None = assignment.progress if assignment.leads else None
@@ -453,10 +500,10 @@ def _run_shares(
         if report is not None:
             report(progress)
 
-    runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop)
+    runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop, judge)
 
     def plan() -> None:
-        for position in list_asked_cells(experiment.cells):  # so that only one worker indexes a corpus
+        for position in runs.list_asked_cells():  # so that only one worker indexes a corpus
             runs.look()
             runs.open(position)
         parts = [(share.to_dict(), share.last - share.first) for share in runs.shares()]

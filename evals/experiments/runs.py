@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, partial
@@ -184,6 +184,7 @@ class Ranking(Value):
     within: tuple[RankedPassage, ...] = ()
     usage: Usage = Usage()  # of the timed search, or of the whole answer
     reply: Reply | None = None  # if the question was answered, not only searched for
+    verdict: JsonObject | None = None  # of a judge, whose run has the scores of a question instead of a ranking
     has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
 
     def without_itself(self) -> Ranking:
@@ -660,11 +661,12 @@ class Cell(Value):
     file_hash: str = ""  # hash of a run file, whose answers are stored without asking; "" for a strategy
     repetition: int = 0  # of a strategy that calls an LLM; 0 for the first time
     answers: bool = False  # whether it answers the questions instead of only searching
+    judge: str = ""  # scores the texts that the run found: "free" without an LLM, "built-in" or "ragas"; "" for a run
 
     @property
     def run(self) -> Cell:
         """The cell whose line on the leaderboard has this one's values."""
-        return replace(self, repetition=0, answers=False)
+        return replace(self, repetition=0, answers=False, judge="")
 
     @property
     def label(self) -> str:
@@ -675,6 +677,7 @@ class Cell(Value):
             *(["(run file)"] if self.file_hash else []),
             *(f"{name}={value}" for name, value in self.parameters.items()),
             *(["(answers)"] if self.answers else []),
+            *([f"({self.judge} judge)"] if self.judge else []),
         ]
         return " ".join([*parts, *([f"(repetition {self.repetition + 1})"] if self.repetition else [])])
 
@@ -713,6 +716,7 @@ class Experiment(Value):
     answers: bool = False  # whether its runs also answer the questions
     repeats: int = 1  # how often a strategy that calls an LLM runs, and a configured LLM answers
     budget: float | None = None  # dollars, of all that its runs have stored; None for no limit
+    bars: tuple[Mapping[str, str], ...] = ()  # run, metric, bar, state and detail of each bar of a configuration file
 
     @property
     def runs(self) -> int:
@@ -845,7 +849,7 @@ def parse_experiment(row: Row) -> Experiment:
     fields: dict[str, Any] = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
     view: dict[str, Any] = row["view"]
     fields["view"] = SavedView(view.get("metric", ""), tuple(view.get("runs", ())), view.get("tag", ""))
-    fields["tags"] = tuple(row["tags"])
+    fields["tags"], fields["bars"] = tuple(row["tags"]), tuple(row["bars"])
     return Experiment(
         **fields,
         cells=tuple(parse_cells(plan["cells"])),
@@ -872,6 +876,8 @@ def estimate_cost(
     """
     prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
+    judges = judges or any(cell.judge not in ("", "free") for cell in cells)
+    cells = [cell for cell in cells if not cell.judge]
     for cell in cells:
         model = wb.corpus.index(cell.index).embedding_model
         name = name_writer if cell.answers else name_models
@@ -925,17 +931,21 @@ def make_run_row(
     file_hash: str = "",
     repetition: int = 0,
     answers: bool = False,
+    judge: Sequence[str] = (),
 ) -> NewRun:
     """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question.
 
     ``file_hash`` is the hash of a run file, which has no strategy. A run of ``answers`` also asks the questions marked
-    as without an answer, and depends on the threshold that was chosen for refusals.
+    as without an answer, and depends on the threshold that was chosen for refusals. A run of a ``judge`` also depends
+    on its prompts, its model and the judgments, in this order.
     """
     place: list[object] = [depth, *([repetition] if repetition else [])]
     if answers:
         unanswerable = [[one.id, one.text, *one.turns] for one in test_set.unanswerable]
         near = dict(corpus.index.nearness or {})
         place += ["answers", unanswerable, sorted(near.items()) if "chosen" in near else []]
+    if judge:
+        place += ["judge", *judge]
     hashes = {
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
@@ -958,22 +968,27 @@ def make_run_row(
         "parameters": dict(parameters),
         "index_name": corpus.index.name,
         "index_settings": settings,
-        "questions": len(test_set.scorable if answers else test_set.answerable),
+        "questions": len(list_asked(test_set, answers=answers, judge=bool(judge))),
     }
+
+
+def list_asked(test_set: TestSet, *, answers: bool, judge: bool) -> tuple[Question, ...]:
+    """Return the questions of a run: those with relevant documents, for a judge the first ones of them."""
+    asked = test_set.scorable if answers else test_set.answerable
+    return asked[:MAX_JUDGED] if judge else asked
 
 
 def parse_answer(row: Row) -> Ranking:
     """Return an answer from its stored row."""
     hits, within = (tuple(_parse_passage(hit) for hit in row[name]) for name in ("passages", "within"))
-    usage: Row = {**row["usage"]}
-    reply = _parse_reply(usage.pop("reply", None))  # stored with what it took
-    documents, notes = tuple(row["documents"]), tuple(row["degraded"])
-    return Ranking(row["question_id"], documents, hits, row["latency_ms"], notes, within, Usage(**usage), reply)
+    place = (row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]), within)
+    stored = row["reply"] or {}
+    if "scores" in stored:
+        return Ranking(*place, Usage(**row["usage"]), verdict=stored)
+    return Ranking(*place, Usage(**row["usage"]), _parse_reply(stored) if stored else None)
 
 
-def _parse_reply(row: Row | None) -> Reply | None:
-    if row is None:
-        return None
+def _parse_reply(row: Row) -> Reply:
     cited = tuple((document, start, end) for document, start, end in row["cited"])
     return Reply(row["text"], row["refused"], cited, row["similarity"])
 
@@ -998,7 +1013,10 @@ def measure_spent(wb: Workbench, experiment_id: str, test_set: TestSet) -> float
 # Running cells in shares
 
 SHARE_QUESTIONS = 100  # questions
-SHARE_ANSWERS = 20  # questions that are also answered: an LLM takes seconds for each
+SHARE_ANSWERS = 20  # questions that are also answered or judged: an LLM takes seconds for each
+MAX_JUDGED = 50  # questions judged per run: comparing texts is slow, and a judge costs money
+JUDGED_AT_ONCE = 4  # questions, whose calls of an LLM are sent together; a kill loses them
+Judging = Callable[["TestSet", IndexedCorpus, "Experiment", Cell, Sequence[Ranking]], Sequence[Ranking]]
 STORE_BATCH_ANSWERS = 8  # rankings per transaction: at most this many are lost by a kill, but no answer
 
 
@@ -1042,21 +1060,29 @@ class CellRuns:
         test_set: TestSet,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
+        judge: Judging | None = None,
     ) -> None:
-        """``on_progress`` counts the questions of all cells, as if this process ran all of them."""
+        """``on_progress`` counts the questions of all cells, as if this process ran all; without ``judge`` none of its
+        cells run."""
         self._wb, self._experiment, self._test_set = wb, experiment, test_set
         self._on_progress, self._should_stop = on_progress, should_stop
         self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
+        self._judge, self._found = judge, dict[int, dict[str, Ranking]]()  # rankings to judge, by cell
         self._open: dict[int, _OpenRun] = {}
         self._done, self._part = 0, 0.0  # finished questions, including those of the current share
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
-        for cell in list_asked_cells(self._experiment.cells):
-            questions = len(self._list_questions(cell))
-            size = SHARE_ANSWERS if self._experiment.cells[cell].answers else SHARE_QUESTIONS
+        for cell in self.list_asked_cells():
+            questions, own = len(self._list_questions(cell)), self._experiment.cells[cell]
+            size = SHARE_ANSWERS if own.answers or own.judge else SHARE_QUESTIONS
             for first in range(0, questions, size):
                 yield Share(cell, first, min(first + size, questions))
+
+    def list_asked_cells(self) -> list[int]:
+        """Return the positions of the cells that this process can ask."""
+        cells = self._experiment.cells
+        return [at for at in list_asked_cells(cells) if self._judge is not None or not cells[at].judge]
 
     def open(self, position: int) -> _OpenRun:
         """Index a cell's corpus and start its run, unless that has already been done.
@@ -1081,7 +1107,11 @@ class CellRuns:
         questions = self._list_questions(share.cell)[share.first : share.last]
         open_questions = [question for question in questions if question.id not in answered]
         try:
-            if open_questions and not run.cell.answers and not self._is_budget_used_up():
+            if (
+                open_questions
+                and run.cell == replace(run.cell, answers=False, judge="")
+                and not self._is_budget_used_up()
+            ):
                 warm_up(self._wb, run.corpus, questions[0], run.cell.strategy, run.parameters)
             asked = self._ask(run, share, open_questions)
         except Cancelled:
@@ -1103,11 +1133,13 @@ class CellRuns:
         _check_stop(self._should_stop)
 
     def _list_questions(self, cell: int) -> tuple[Question, ...]:
-        return self._test_set.scorable if self._experiment.cells[cell].answers else self._test_set.answerable
+        own = self._experiment.cells[cell]
+        return list_asked(self._test_set, answers=own.answers, judge=bool(own.judge))
 
     def _count_questions(self, cells: int) -> int:
         """Return the number of questions of the first cells."""
-        return sum(len(self._list_questions(cell)) for cell in range(cells))
+        asked = self.list_asked_cells()
+        return sum(len(self._list_questions(cell)) for cell in range(cells) if cell in asked)
 
     def _is_budget_used_up(self) -> bool:
         """Return whether what is stored of the experiment, by whichever process, has cost its budget."""
@@ -1116,6 +1148,8 @@ class CellRuns:
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
         """Ask questions until the budget is used up, and return how many were asked."""
+        if run.cell.judge:
+            return self._ask_judge(run, share, questions)
         wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
         batch = 1 if run.cell.answers or self._experiment.budget is not None else STORE_BATCH_ANSWERS
         search = (run.cell.strategy, run.parameters)
@@ -1137,6 +1171,30 @@ class CellRuns:
             self._runs.add_answers(run.run_id, waiting)
         return len(questions)
 
+    def _ask_judge(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
+        """Judge a few questions at a time, as ``_ask``; each is stored with its scores."""
+        assert self._judge is not None
+        for first in range(0, len(questions), JUDGED_AT_ONCE):
+            self._begin(share, share.last - len(questions) + first, run.cell.label)
+            if self._is_budget_used_up():
+                return first
+            found = [self._find_ranking(run.cell, one) for one in questions[first : first + JUDGED_AT_ONCE]]
+            verdicts = self._judge(self._test_set, run.corpus, self._experiment, run.cell, found)
+            self._runs.add_answers(run.run_id, [verdict.to_dict() for verdict in verdicts])
+        return len(questions)
+
+    def _find_ranking(self, cell: Cell, question: Question) -> Ranking:
+        """Return what the judged run found; if another worker still asks the question, ask it here too."""
+        position = self._experiment.cells.index(cell.run)
+        run, found = self.open(position), self._found.setdefault(position, {})
+        if question.id not in found:
+            found.update({row["question_id"]: parse_answer(row) for row in self._runs.answers(run.run_id)})
+        if question.id not in found:
+            search = (cell.strategy, run.parameters, max_ranking_depth(self._experiment.metrics), self._test_set.pages)
+            found[question.id] = ask_question(self._wb, run.corpus, question, *search)
+        is_relevant = self._test_set.qrels[question.id].get(question.id, 0) > 0
+        return found[question.id] if is_relevant else found[question.id].without_itself()
+
     def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
 
@@ -1152,9 +1210,14 @@ class CellRuns:
             raise InvalidInput(describe_unregistered(cell.strategy))
         name = name_writer if cell.answers else name_models
         parameters = name(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
+        model = self._wb.settings.llm_model if cell.judge != "free" else ""
+        judge = (cell.judge, model, self._test_set.questions_hash) if cell.judge else ()
         wanted = PASSAGES_READ if cell.answers else max_ranking_depth(self._experiment.metrics)
         place = (self._test_set, corpus, cell.strategy, parameters, wanted)
-        row = self._runs.begin(make_run_row(*place, repetition=cell.repetition, answers=cell.answers))
+        planned = make_run_row(*place, repetition=cell.repetition, answers=cell.answers, judge=judge)
+        if judge:  # its calls have the price of the judge
+            planned["parameters"] = {**parameters, LLM_NAME.name: model}
+        row = self._runs.begin(planned)
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)
 

@@ -62,6 +62,7 @@ class Spending:
 
     calls: int = 0
     tokens: int = 0
+    written: int = 0  # of the tokens, those of answers
     dollars: float = 0.0
     seconds: float = 0.0
     began: float | None = None
@@ -241,6 +242,7 @@ class Endpoint:
 
     def _count(self, read: int, written: int) -> None:
         self.spent.tokens += read + written
+        self.spent.written += written
         self.spent.dollars += (read * self.limits.price[0] + written * self.limits.price[1]) / 1e6
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +14,18 @@ from typing import Any
 from pydantic import create_model
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import EvalRun, Experiment, StrategyRun
+from evals.experiments.runs import (
+    MAX_JUDGED,
+    Cell,
+    EvalRun,
+    Experiment,
+    Ranking,
+    StrategyRun,
+    Usage,
+    list_asked,
+)
 from evals.gateway import IndexedCorpus, index_corpus
-from evals.judges.endpoint import Endpoint, check_stop, run_judging
+from evals.judges.endpoint import Endpoint, Spending, check_stop, run_judging
 from evals.judges.scores import (
     FREE_METRICS,
     JUDGED_METRICS,
@@ -24,6 +34,7 @@ from evals.judges.scores import (
     ScorerFactory,
     make_scorer,
     measure_samples,
+    summarise_scores,
 )
 from evals.measures.metrics import Agreement, JudgeAgreement, Verdicts
 from evals.test_set import DEFAULT_GRADES, SCALES, Judgment, TestSet
@@ -31,7 +42,7 @@ from evals.test_sets.raters import AGAIN, cohens_kappa
 from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput, ModelError, NotFound, list_choices
 from workbench.runtime import check_extra
-from workbench.types import Document, OnProgress, Progress, ShouldStop, Value
+from workbench.types import Document, JsonObject, JsonValue, OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 MAX_DOCUMENT_CHARS = 6_000  # about 1,500 tokens, which small local models read well
@@ -310,7 +321,6 @@ def rate_by_llm(
 
 # Scores of runs
 
-MAX_QUESTIONS = 50  # questions scored per run: comparing texts is slow, and a judge costs money
 JUDGES = ("built-in", "ragas")  # whose prompts the metrics with an LLM use; ragas needs the extra ``ragas``
 
 
@@ -338,7 +348,7 @@ def judge_run(
     *,
     endpoint: Endpoint | None = None,
     judge: str = "built-in",
-    questions: int = MAX_QUESTIONS,
+    questions: int = MAX_JUDGED,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
@@ -374,6 +384,71 @@ def judge_run(
     return judged
 
 
+class RunJudge:
+    """Judges the rankings of an experiment's runs, a few questions at a time, and grades the judgments of the test set.
+
+    Each run may take an equal part of what is left of the endpoint's limits.
+    """
+
+    def __init__(
+        self, wb: Workbench, endpoint: Endpoint | None, judge: str = "built-in", should_stop: ShouldStop | None = None
+    ) -> None:
+        """``judge`` is as in ``judge_run``; without an endpoint only the metrics without an LLM are measured."""
+        self._wb, self._endpoint, self._should_stop = wb, endpoint, should_stop
+        self._scorer = _find_scorer(judge, should_stop)
+        self._texts: dict[str, Texts] = {}
+        self._parts: dict[str, Endpoint] = {}  # by label of the cell
+
+    def __call__(
+        self, test_set: TestSet, corpus: IndexedCorpus, experiment: Experiment, cell: Cell, found: Sequence[Ranking]
+    ) -> list[Ranking]:
+        """Return the questions with their scores; what the calls took is counted with the first of them."""
+        texts = self._texts.setdefault(corpus.index.name, Texts(self._wb, test_set, corpus))
+        own, cells = None, [one for one in experiment.cells if one.judge == cell.judge]
+        if self._endpoint is not None:
+            own = self._parts.setdefault(cell.label, self._endpoint.share(len(cells) - cells.index(cell)))
+        began, before = time.perf_counter(), replace(own.spent) if own else Spending()
+        run = StrategyRun(cell.strategy, cell.parameters, {one.question_id: one for one in found}, {})
+        samples = [texts.sample(one.question_id, run) for one in found]
+        if own is not None:
+            samples = add_answers(own, samples, self._should_stop)
+        scored = measure_samples(
+            samples, FREE_METRICS if own is None else (*FREE_METRICS, *JUDGED_METRICS), judge=self._scorer,
+            encoder=self._wb.corpus.index_encoder(corpus.index), endpoint=own, should_stop=self._should_stop,
+        )  # fmt: skip
+        verdicts: list[JsonObject] = [
+            {"scores": {name: metric.outcomes[one.question_id] for name, metric in scored.items()}} for one in found
+        ]
+        if own is not None and cell == cells[0]:
+            for one, verdict in zip(found, verdicts, strict=True):
+                verdict["grades"] = self._grade(test_set, texts, own, one.question_id)
+        usage = Usage()
+        if own is not None:
+            written = own.spent.written - before.written
+            usage = Usage(0, own.spent.calls - before.calls, own.spent.tokens - before.tokens - written, written)
+        each = (time.perf_counter() - began) * 1000 / len(found)
+        return [
+            Ranking(one.question_id, (), (), each, usage=Usage() if place else usage, verdict=verdict)
+            for place, (one, verdict) in enumerate(zip(found, verdicts, strict=True))
+        ]
+
+    def _grade(self, test_set: TestSet, texts: Texts, endpoint: Endpoint, question_id: str) -> list[JsonValue]:
+        """Return the test set's and the LLM's grade of each sampled judgment of a question, or why there is none."""
+        asked = list_asked(test_set, answers=False, judge=True)
+        questions = {question.id: question.in_context for question in asked}
+        judgeable = [
+            one for one in test_set.judgments if one.question_id in questions and texts.judged_text(one).strip()
+        ]
+        chosen = [one for one in sample_judgments(judgeable, MAX_JUDGMENTS) if one.question_id == question_id]
+        graded: list[JsonValue] = []
+        for one in chosen:
+            given = grade_judgments(
+                endpoint, [one], questions, texts.judged_text, self._should_stop, grades=test_set.grades
+            )
+            graded.append([one.grade, given.judgments[0].grade if given.judgments else next(iter(given.reasons))])
+        return graded
+
+
 def judge_experiment(
     wb: Workbench,
     experiment: Experiment,
@@ -383,47 +458,37 @@ def judge_experiment(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> None:
-    """Score every run of an experiment, and store the scores with the run; ``judge`` as in ``judge_run``.
+    """Run the rest of an experiment, and score the texts of every run; ``judge`` as in ``judge_run``.
 
     Raises:
-        Cancelled: ``should_stop`` returned True; the runs judged so far keep their scores.
+        Cancelled: ``should_stop`` returned True; what was judged so far is stored.
     """
-    experiments = Experiments(wb)
-    test_set = experiments.test_set(experiment)
-    wanted = set(FREE_METRICS if endpoint is None else (*FREE_METRICS, *JUDGED_METRICS))
-    agreed: JudgeAgreement | None = None
-    results = [result for result in experiments.results(experiment.id) if result.run is not None]
-    waiting = [
-        result
-        for result in results
-        if not wanted <= result.extra.get("ragas", {}).keys()
-        or (endpoint is not None and result.extra.get("prompts", judge) != judge)
-    ]
-    total = len(waiting) * len(wanted)
-    for number, result in enumerate(waiting):
-        assert result.run is not None
-        check_stop(should_stop)
-        corpus = index_corpus(wb, test_set, result.cell.index)
-        run = EvalRun(test_set, corpus, {result.cell.label: result.run})
+    experiments, asks = Experiments(wb), RunJudge(wb, endpoint, judge, should_stop)
+    experiments.add_judge(experiment.id, "free" if endpoint is None else judge)
+    done = experiments.run(experiment.id, on_progress=on_progress, should_stop=should_stop, judge=asks)
+    note_verdicts(experiments, done, "" if endpoint is None else endpoint.model)
 
-        def report(part: Progress, before: int = number * len(wanted), label: str = result.cell.label) -> None:
-            if on_progress is not None:
-                on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
 
-        grading = endpoint is not None and agreed is None  # one more part, after the first run
-        parts = len(waiting) - number + grading
-        judged = judge_run(
-            wb, run, endpoint=endpoint, judge=judge, on_progress=report, should_stop=should_stop, parts=parts
-        )
-        noted: Verdicts = {"ragas": {name: figures.summary() for name, figures in judged[result.cell.label].items()}}
-        if endpoint is not None:
-            if agreed is None:
-                own = endpoint.share(len(waiting) - number)
-                agreed = measure_judge_agreement(test_set, Texts(wb, test_set, corpus), own, should_stop=should_stop)
-            noted["judge"], noted["prompts"] = agreed, judge
-        experiments.note(experiment, result, noted)
-    if on_progress is not None and total:
-        on_progress(Progress(total, total, "done"))
+def note_verdicts(experiments: Experiments, experiment: Experiment, model: str) -> None:
+    """Store a summary of what the judges of an experiment have stored with its runs; ``model`` is the LLM's name."""
+    results = {one.cell.label: one for one in experiments.results(experiment.id)}
+    for judge in dict.fromkeys(cell.judge for cell in experiment.cells if cell.judge):
+        found = {label: rows for label, rows in experiments.verdicts(experiment, judge).items() if rows}
+        agreed = _summarise_grades(found, model) if judge != "free" else None
+        for label, rows in found.items():
+            noted: Verdicts = {"ragas": summarise_scores(rows)}
+            if agreed is not None:
+                noted["judge"], noted["prompts"] = agreed, judge
+            experiments.note(experiment, results[label], noted)
+
+
+def _summarise_grades(found: Mapping[str, Sequence[Mapping[str, Any]]], model: str) -> JudgeAgreement:
+    pairs = [pair for rows in found.values() for row in rows for pair in row.get("grades", ())]
+    human = [Judgment("", str(place), grade) for place, (grade, _) in enumerate(pairs)]
+    given = [(place, grade) for place, (_, grade) in enumerate(pairs) if isinstance(grade, int)]
+    reasons = Counter(reason for _, reason in pairs if isinstance(reason, str))
+    agreement = measure_agreement(human, [Judgment("", str(place), grade) for place, grade in given])
+    return {**agreement, "model": model, "not_graded": len(pairs) - len(given), "reasons": dict(reasons)}
 
 
 def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:

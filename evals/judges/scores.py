@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
@@ -54,6 +55,8 @@ class JudgedMetric(Value):
     metric: str
     values: Mapping[str, float | None]
     reasons: Mapping[str, int] = field(default_factory=dict)
+
+    outcomes: Mapping[str, float | str] = field(default_factory=dict)  # each question's value, or why it has none
 
     @property
     def measured(self) -> int:
@@ -303,11 +306,20 @@ async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
 
 
 def _collect(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> JudgedMetric:
-    values = {
-        sample.question_id: None if isinstance(result, str) else result
-        for sample, result in zip(samples, results, strict=True)
+    return _make_metric(name, {sample.question_id: one for sample, one in zip(samples, results, strict=True)})
+
+
+def _make_metric(name: str, outcomes: Mapping[str, float | str]) -> JudgedMetric:
+    values = {key: None if isinstance(result, str) else result for key, result in outcomes.items()}
+    return JudgedMetric(name, values, dict(Counter(one for one in outcomes.values() if isinstance(one, str))), outcomes)
+
+
+def summarise_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, RagasSummary]:
+    """Return the summary of each metric of the stored verdicts of a judge, each with ``question_id`` and ``scores``."""
+    names = dict.fromkeys(name for row in rows for name in row["scores"])
+    return {
+        name: _make_metric(name, {row["question_id"]: row["scores"][name] for row in rows}).summary() for name in names
     }
-    return JudgedMetric(name, values, dict(Counter(result for result in results if isinstance(result, str))))
 
 
 _REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {

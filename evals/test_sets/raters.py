@@ -13,6 +13,8 @@ from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, Rating
 from workbench.types import Value
 
 AGAIN = " #2"  # end of a rater's name for a second round, which shows how consistent the rater is
+UNNAMED = "(no name)"
+KINDS = {LLM_JUDGE: "LLM", AGENT_JUDGE: "agent"}  # all other judges are persons
 BINARY = "relevant or not"  # the scale with all grades above 0 as one
 
 
@@ -66,10 +68,15 @@ class RaterFigures(Value):
     """One rater: number of judgments, share of them that are relevant, and of equal grades in a second round."""
 
     rater: str
-    is_llm: bool
+    kind: str  # "person", "LLM" or "agent"
     judgments: int
     base_rate: float
     consistency: float | None  # None without a second round
+
+    @property
+    def is_llm(self) -> bool:
+        """True if it is no person."""
+        return self.kind != "person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +139,18 @@ class RaterAgreement(Value):
 
 
 def measure_raters(test_set: str, grades: int, ratings: Sequence[Rating]) -> RaterAgreement:
-    """Return the agreement of the named raters; a second round (``NAME #2``) shows only a rater's own consistency."""
+    """Return the agreement of the named raters; people without a name are one rater if no person has a name.
+
+    A second round (``NAME #2``) shows only a rater's own consistency.
+    """
     by_rater: dict[str, dict[Place, int]] = {}
     kinds: dict[str, str] = {}
-    for rating in (one for one in ratings if one.rater):
-        by_rater.setdefault(rating.rater, {})[rating.judgment.place] = rating.judgment.grade
-        kinds[rating.rater] = rating.judge
+    machines = {one.rater for one in ratings if one.judge in KINDS}
+    has_sole_person = machines and not any(one.rater and one.judge not in KINDS for one in ratings)
+    for rating in (one for one in ratings if one.rater or has_sole_person):
+        name = rating.rater or UNNAMED
+        by_rater.setdefault(name, {})[rating.judgment.place] = rating.judgment.grade
+        kinds[name] = rating.judge
     first = {name: own for name, own in by_rater.items() if not name.endswith(AGAIN)}
     figures = []
     for name, own in first.items():
@@ -145,7 +158,7 @@ def measure_raters(test_set: str, grades: int, ratings: Sequence[Rating]) -> Rat
         same = [own[place] == grade for place, grade in again.items() if place in own]
         consistency = round(sum(same) / len(same), 6) if same else None
         rate = round(sum(grade > 0 for grade in own.values()) / len(own), 6)
-        figures.append(RaterFigures(name, kinds[name] in (LLM_JUDGE, AGENT_JUDGE), len(own), rate, consistency))
+        figures.append(RaterFigures(name, KINDS.get(kinds[name], "person"), len(own), rate, consistency))
     scales = [f"{grades} grades", *([BINARY] if grades > 2 else [])]
     measured = [_measure_scale(scale, first) for scale in scales]
     return RaterAgreement(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, make_missing_error
@@ -174,16 +175,20 @@ def run_experiment(
     repeats: int,
     pilot: int | None,
     budget: float | None,
+    resume: str,
 ) -> JsonObject:
-    """Start an experiment and return its job."""
+    """Start or resume an experiment and return its job."""
     from evals.background import enqueue_experiment
     from evals.evaluation import DEFAULT_METRICS, Experiments
 
-    experiment = Experiments(call.wb).create(
+    if not resume and not (test_set and strategies):
+        raise Refused("An experiment needs test_set and strategies", "Give both, or resume an experiment")
+    experiments = Experiments(call.wb)
+    experiment = experiments.get(resume) if resume else experiments.create(
         title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, limit_queries=pilot, answers=answers,
         repeats=repeats, budget=budget,
     )  # fmt: skip
-    job = enqueue_experiment(call.wb, experiment.id)
+    job = enqueue_experiment(call.wb, experiment.id, budget=budget if resume else None)
     call.work_jobs()
     return {
         "success": True,
@@ -238,6 +243,8 @@ def get_leaderboard(
         answer["message"] = experiment.message
     if experiment.note:
         answer["note"] = experiment.note
+    if experiment.bars:
+        answer["bars"] = to_plain(experiment.bars)
     if answered:
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     if refusals := describe_refusals(answered):
@@ -412,13 +419,14 @@ RUN_EXPERIMENT = Tool(
         'Example: run_experiment(test_set="Login", strategies=["keyword", "hybrid"])'
     ),
     arguments=(
-        TEST_SET,
-        STRATEGIES,
+        replace(TEST_SET, required=False, default=""),
+        replace(STRATEGIES, required=False, default=[]),
         Argument("metrics", "array", "Metrics such as ndcg@10; the first orders the leaderboard.", []),
         Argument("title", "string", "Title of the experiment.", ""),
         Argument("answers", "boolean", "Also answer the questions.", False),
         Argument("repeats", "integer", "Times that an LLM is asked.", 1, low=1, high=20),
         Argument("budget", "number", "Stop when searches and answers have cost this many dollars."),
+        Argument("resume", "string", "Instead: id of a stopped experiment, to continue with this budget.", ""),
         Argument("pilot", "integer", "Ask only this many questions, to see what all of them can show.", low=2),
     ),
     run=run_experiment,
@@ -446,7 +454,7 @@ GET_LEADERBOARD = Tool(
     run=get_leaderboard,
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"judged_by_agents_only": "integer", "lift": "array", "refusals": "array"},
+        {"judged_by_agents_only": "integer", "bars": "array", "lift": "array", "refusals": "array"},
         runs="array",
         total="integer",
         outcome="string",

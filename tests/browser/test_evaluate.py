@@ -381,9 +381,10 @@ def test_the_hypothesis_and_the_bars_of_a_check_are_shown(
 ) -> None:
     experiments = Experiments(filled)
     made = experiments.run(experiments.create("Checked in CI", harbour, make_cells(["keyword"])).id)
-    bars = ["keyword: ndcg@10 at least 0.7: passed.", "keyword: hit@1 at least 2: failed."]
-    note = "\n\n".join(["Hypothesis: Words <b>are</b> enough.", *bars])
-    experiments.annotate(made.id, note=note)
+    bars = [("ndcg@10", "at least 0.7", "passed"), ("hit@1", "at least 2", "failed")]
+    keys = ("metric", "bar", "state")
+    experiments.save_bars(made.id, [{"run": "keyword", **dict(zip(keys, bar, strict=True))} for bar in bars])
+    experiments.annotate(made.id, note="Hypothesis: Words <b>are</b> enough.")
     page = goto(f"/evaluate?experiment={made.id}")
     expect(page.get_by_text("Hypothesis: Words <b>are</b> enough.")).to_be_visible()
     rows = page.get_by_role("table", name="Bars").locator("tbody tr")

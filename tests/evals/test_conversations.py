@@ -246,7 +246,7 @@ def test_answers_are_written_from_what_a_run_searched(wb: Workbench, beir: Write
 def count_answers(experiments: Experiments, experiment_id: str) -> int:
     """Count the stored answers of an experiment."""
     query = """SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id)
-        WHERE experiment_id = %s AND usage ? 'reply'"""
+        WHERE experiment_id = %s AND reply IS NOT NULL"""
     with experiments._wb.corpus.database.transaction() as connection:
         row = connection.execute(query, (experiment_id,)).fetchone()
     return int(row["n"]) if row else 0

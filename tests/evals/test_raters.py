@@ -63,6 +63,16 @@ def test_a_second_round_shows_consistency_and_is_no_rater() -> None:
     assert found.disagreements == 1  # of the two people; the LLM's do not need to be settled
 
 
+def test_a_sole_person_without_a_name_is_compared_with_an_llm_and_an_agent() -> None:
+    found = measure_raters("Mine", 2, [*rate("", "1100"), *rate("m", "1110", "llm"), *rate("a", "1100", "agent")])
+    assert [(one.rater, one.kind) for one in found.raters] == [("(no name)", "person"), ("m", "LLM"), ("a", "agent")]
+    kappas = {(one.a, one.b): one.kappa for one in found.pairs}
+    # 3 of 4 are equal, 1/2 * 3/4 + 1/2 * 1/4 = 1/2 by chance: (3/4 - 1/2) / (1 - 1/2)
+    assert kappas == {("(no name)", "m"): 0.5, ("(no name)", "a"): 1.0, ("m", "a"): 0.5}
+    assert measure_raters("Mine", 2, rate("", "1100")).raters == ()
+    assert "(no name)" not in [one.rater for one in measure_raters("M", 2, [*rate("", "1"), *rate("A", "1")]).raters]
+
+
 @pytest.fixture
 def pets(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
     """Two questions of a stored test set over the user's documents."""

@@ -10,11 +10,13 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
-from evals.background import enqueue_experiment
+from evals.background import enqueue_experiment, make_runners
 from evals.experiments.catalogue import Experiments
+from evals.experiments.runs import JUDGED_AT_ONCE
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_baseline import run
@@ -44,9 +46,9 @@ def llm_wb(make_settings: Callable[..., Settings], own_llm: str) -> Iterator[Wor
         yield workbench
 
 
-def count_prompts(url: str) -> list[int]:
-    """Return how often each prompt was sent."""
-    with urllib.request.urlopen(url) as reply:
+def count_prompts(url: str, start: str = "") -> list[int]:
+    """Return how often each prompt was sent, of those with a start."""
+    with urllib.request.urlopen(f"{url}?{urlencode({'start': start})}") as reply:
         return [int(number) for number in reply.read().decode().strip("[]").split(",") if number.strip()]
 
 
@@ -116,6 +118,13 @@ def test_a_budget_ends_an_experiment_between_two_answers_and_a_higher_one_contin
     done = experiments.run(more.id)
     assert done.status == "done"
     assert done.message == f"0 questions run, 12 cached. {12 - kept} answers written, {kept} cached."
+    longer = experiments.create("Resumed", test_set, ["fuzzy"], metrics=["mrr@10"], answers=True, budget=budget)
+    assert experiments.run(longer.id).status == experiments.run(longer.id).status == "stopped"
+    assert "Resume it with a higher budget: workbench experiments resume" in experiments.get(longer.id).message
+    resumed = experiments.run(longer.id, budget=budget * 10)
+    assert (resumed.status, resumed.budget) == ("done", budget * 10)
+    with pytest.raises(InvalidInput, match="Invalid budget 0"):
+        experiments.run(longer.id, budget=0.0)
     with pytest.raises(InvalidInput, match="Invalid budget 0"):
         experiments.create("None", test_set, ["hybrid"], budget=0.0)
 
@@ -156,3 +165,50 @@ def test_another_threshold_of_refusals_is_another_answer(wb: Workbench, beir: Wr
     wb.indexes.set_threshold(result.index_name, 0.9)
     second = experiments.run(experiments.create("B", test_set, ["keyword"], metrics=["mrr@10"], answers=True).id)
     assert second.message == "0 questions run, 5 cached. 5 answers written, 0 cached."
+
+
+def count_judged(experiments: Experiments, experiment_id: str) -> int:
+    """Return the number of stored verdicts of an experiment's judge."""
+    [judged] = experiments.verdicts(experiments.get(experiment_id), "built-in").values() or [[]]
+    return len(judged)
+
+
+def test_a_worker_killed_in_the_middle_of_judging_loses_the_questions_it_waits_for(
+    llm_wb: Workbench,
+    beir: WriteTestSet,
+    start_worker: Callable[[], subprocess.Popen[bytes]],
+    own_llm: str,
+) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, MORE))).id
+    made = experiments.create("Killed", test_set, ["keyword"], metrics=["mrr@10"])
+    job = enqueue_experiment(llm_wb, made.id, ragas="llm")
+    first, second = start_worker(), start_worker()
+    while count_judged(experiments, made.id) < 12 or llm_wb.jobs.table.parts.tally(job.id).holders < 2:
+        assert first.poll() is None and second.poll() is None
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    assert llm_wb.jobs.wait(job.id, timeout=LONG).status == "completed"
+    assert count_judged(experiments, made.id) == len(MORE)
+    [result] = experiments.results(made.id)
+    assert result.extra["ragas"]["id_context_recall"]["measured"] == len(MORE)
+    assert result.extra["judge"]["model"] == "late-60"
+    answers = [times for times in count_prompts(own_llm, "Answer the question from these") if times > 1]
+    assert sum(times - 1 for times in answers) <= JUDGED_AT_ONCE
+
+
+def test_judging_stops_with_the_budget_and_continues_with_a_higher_one(llm_wb: Workbench, beir: WriteTestSet) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
+    made = experiments.create("Judged", test_set, ["keyword"], metrics=["mrr@10"])
+    job = enqueue_experiment(llm_wb, made.id, ragas="llm", budget=1e-6)
+    worker = llm_wb.start_worker(make_runners(llm_wb))
+    llm_wb.jobs.wait(job.id, timeout=LONG)
+    stopped = experiments.get(made.id)
+    assert (stopped.status, count_judged(experiments, made.id)) == ("stopped", JUDGED_AT_ONCE)
+    assert f"and {len(ASKED) - JUDGED_AT_ONCE} questions not judged" in stopped.message
+    again = enqueue_experiment(llm_wb, made.id, budget=1.0)
+    llm_wb.jobs.wait(again.id, timeout=LONG)
+    worker.stop()
+    assert (experiments.get(made.id).status, count_judged(experiments, made.id)) == ("done", len(ASKED))
+    assert experiments.get(made.id).message.endswith("8 questions judged, 4 cached.")

@@ -47,18 +47,25 @@ def run_eval(arguments: argparse.Namespace, out: Output) -> int:
 # workbench experiments
 
 
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    text = "stop an experiment when its searches and answers have cost this much; what is stored counts"
+    parser.add_argument("--budget", type=float, metavar="DOLLARS", help=text)
+
+
 def declare_experiments(parser: argparse.ArgumentParser) -> None:
     verbs = Subcommands(parser)
     listed = verbs.add("list", "List experiments, newest first.", _list_experiments)
     listed.add_argument("--test-set", metavar="NAME", help="only those on this test set")
     listed.add_argument("--tag", metavar="TAG", help="only those with this tag")
     show = verbs.add("show", "Show the leaderboard of an experiment, by its saved view.", _show_experiment, "id")
+    resume = verbs.add("resume", "Run the rest of an experiment that was stopped.", _resume_experiment, "id")
     note = verbs.add("note", "Set the note and tags of an experiment, or of one of its runs.", _annotate, "id")
     note.add_argument("--run", metavar="LABEL", help="of this run, as labelled by show (default: the experiment)")
     note.add_argument("--note", metavar="TEXT", help="the note; an empty text removes it")
     note.add_argument("--tags", metavar="A,B", help="the tags, replacing others; an empty text removes them")
     view = verbs.add("view", "Save what an experiment shows when it is opened.", _save_view, "id")
     add_repeated(view, "--run", "LABEL", "runs A and B (default: the best two)")
+    add_budget(resume)
     for parser in (show, view):
         parser.add_argument("--metric", default="", metavar="M", help="metric of the leaderboard")
         parser.add_argument("--tag", default="", metavar="TAG", help="only the runs with this tag")
@@ -122,11 +129,20 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
         refusals += describe_threshold(answers[best.label].refusals, best.index_name)
     if experiment.status != "done":
         out.message(f"{experiment.status.capitalize()}. {experiment.message}".strip())
-    for sentence in (*notes, *refusals, *(lift.describe() for lift in lifts)):
+    bars = (f"{one['run']}: {one['metric']} {one['bar']}: {one['state']}." for one in experiment.bars)
+    for sentence in (*bars, *notes, *refusals, *(lift.describe() for lift in lifts)):
         out.message(sentence)
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
     out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))
     return 0
+
+
+def _resume_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    experiments = _open_experiments(wb)
+    with out.progress("Experiment") as show, cancel_on_sigint(out) as should_stop:
+        done = experiments.run(arguments.id, budget=arguments.budget, on_progress=show, should_stop=should_stop)
+    out.sentence(done, f"{done.status.capitalize()}. {done.message}")
+    return 0 if done.status == "done" else FAILURE
 
 
 def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
@@ -182,6 +198,7 @@ def run_apply(arguments: argparse.Namespace, out: Output) -> int:
 def declare_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
     parser.add_argument("--save", action="store_true", help="write the baselines instead of comparing with them")
+    add_budget(parser)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a Markdown table for a pull request")
 
@@ -192,7 +209,9 @@ def run_check(arguments: argparse.Namespace, out: Output) -> int:
     from evals.configuration import check, write_report
 
     with open_workbench() as wb, out.progress("Check") as show, cancel_on_sigint(out) as should_stop:
-        report = check(wb, arguments.file, save=arguments.save, on_progress=show, should_stop=should_stop)
+        report = check(
+            wb, arguments.file, save=arguments.save, budget=arguments.budget, on_progress=show, should_stop=should_stop
+        )
     for path, text in ((arguments.junit, report.to_junit()), (arguments.markdown, report.to_markdown())):
         if path is not None:
             write_report(path, text)
@@ -249,9 +268,8 @@ def _show_agreement(wb: Workbench, arguments: argparse.Namespace, out: Output) -
     found = _open_test_sets(wb).agreement(arguments.test_set)
 
     def show(console: Console) -> None:
-        kinds = {one.rater: "LLM" if one.is_llm else "person" for one in found.raters}
         raters = [
-            (one.rater, kinds[one.rater], one.judgments, f"{one.base_rate:.2f}", _format_figure(one.consistency))
+            (one.rater, one.kind, one.judgments, f"{one.base_rate:.2f}", _format_figure(one.consistency))
             for one in found.raters
         ]
         print_table(console, ("Rater", "Kind", "Judgments", "Relevant", "Consistent"), raters, "No named rater.")

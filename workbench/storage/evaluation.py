@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
 from workbench.storage.database import Row, Table, bind_json, clean_parameters, new_id, statement
-from workbench.types import JsonObject, JsonValue, ParameterValue, as_object
+from workbench.types import JsonObject, ParameterValue
 
 # --- Test sets with their history: every edit makes a version, and every version stays readable ---
 
@@ -131,9 +131,9 @@ def _judgment(at: JsonObject, row: Row) -> Row:
     return values | {"pages": list(row.get("pages") or ())}
 
 
-def _pick_reply(answer: JsonObject) -> JsonObject:
-    """Return the reply of a question that was answered, which is stored with what it took."""
-    return {"reply": answer["reply"]} if answer.get("reply") else {}
+def _bind_reply(answer: JsonObject) -> Jsonb | None:
+    reply = answer.get("reply") or answer.get("verdict")
+    return bind_json(reply) if isinstance(reply, Mapping) else None
 
 
 # --- Runs and experiments: the strategies' answers, kept as long as nothing they depend on changes ---
@@ -186,7 +186,7 @@ class RunTables(Table):
         rows = [
             clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
-            | {"usage": bind_json({**as_object(answer.get("usage", {})), **_pick_reply(answer)})}
+            | {"usage": Jsonb(answer.get("usage", {})), "reply": _bind_reply(answer)}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:
@@ -223,9 +223,9 @@ class ExperimentTables(Table):
         """Mark an experiment as running, done, stopped or failed."""
         self._rows("experiment_status", {"id": experiment_id, "status": status, "message": message})
 
-    def set_cells(self, experiment_id: str, cells: Sequence[JsonValue]) -> None:
-        """Replace the cells of an experiment's plan, and forget its winner."""
-        self._rows("experiment_cells", {"id": experiment_id, "cells": Jsonb(list(cells))})
+    def change_plan(self, experiment_id: str, changes: JsonObject) -> None:
+        """Replace parts of an experiment's plan, and forget its winner."""
+        self._rows("experiment_plan", {"id": experiment_id, "changes": Jsonb(changes)})
 
     def winners(self) -> dict[str, JsonObject]:
         return {row["id"]: row["winner"] for row in self._rows("experiment_winners")}
@@ -242,6 +242,9 @@ class ExperimentTables(Table):
 
     def save_view(self, experiment_id: str, view: JsonObject) -> None:
         self._rows("experiment_view", {"id": experiment_id, "view": bind_json(view)})
+
+    def save_bars(self, experiment_id: str, bars: Sequence[Mapping[str, str]]) -> None:
+        self._rows("experiment_bars", {"id": experiment_id, "bars": Jsonb(list(bars))})
 
     def delete(self, experiment_id: str) -> None:
         self._rows("experiment_delete", {"id": experiment_id})

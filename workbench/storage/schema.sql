@@ -889,6 +889,7 @@ CREATE TABLE eval_answers (  -- a run's results for one question; stored one by 
     degraded text[] NOT NULL DEFAULT '{}',
     within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
     usage jsonb NOT NULL DEFAULT '{}',  -- tokens of the found text, calls of the LLM and their tokens
+    reply jsonb,  -- the answer to the question, or the scores of a judge; NULL for a search
     PRIMARY KEY (run_id, question_id)
 );
 
@@ -906,6 +907,7 @@ CREATE TABLE experiments (
     note text NOT NULL DEFAULT '',
     tags text[] NOT NULL DEFAULT '{}',
     view jsonb NOT NULL DEFAULT '{}',  -- the saved view: metric, runs A and B, tag
+    bars jsonb NOT NULL DEFAULT '[]',  -- the outcome of each bar of a configuration file
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );

@@ -398,15 +398,17 @@ def _describe_progress(job: Job) -> str:
 def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> None:
     if job is not None and not job.is_finished:
         return
-    if experiment.status != "done" and st.button("Resume", icon=":material/play_arrow:"):
-        _resume(wb, experiment)
+    if experiment.status != "done":
+        budget = experiment.budget and st.number_input("Budget in $", 0.0, value=experiment.budget, format="%.4f")
+        if st.button("Resume", icon=":material/play_arrow:"):
+            _resume(wb, experiment, budget)
     if st.button("Delete", icon=":material/delete:", type="tertiary"):
         _delete(wb, experiment)
 
 
-def _resume(wb: Workbench, experiment: Experiment) -> None:
+def _resume(wb: Workbench, experiment: Experiment, budget: float | None) -> None:
     with report_errors():
-        enqueue_experiment(wb, experiment.id)
+        enqueue_experiment(wb, experiment.id, budget=budget)
         st.rerun()
 
 

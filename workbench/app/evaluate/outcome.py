@@ -132,11 +132,8 @@ def list_settings(cell: CellResult) -> list[str]:
     return [*([f"index {cell.cell.index}"] if cell.cell.index else []), *parameters]
 
 
-# The note of an experiment, which holds the outcome of the bars that workbench check found
+# The note and the bars of an experiment
 
-_BAR_PATTERN = re.compile(
-    r"(?P<run>.+?): (?P<metric>\S+) (?P<bar>.+): (?P<state>passed|failed|undecided|error|skipped)\."
-)
 BAR_STATES = {"passed": "done", "failed": "failed", "error": "failed", "undecided": "waiting", "skipped": "waiting"}
 BAR_COLUMNS = (
     Column("run", "Run", "strategy", narrow=True),
@@ -145,27 +142,21 @@ BAR_COLUMNS = (
 )
 
 
-def parse_note(note: str) -> tuple[str, list[dict[str, str]]]:
-    """Return the text of a note and its bars: run, metric, bar and state of each."""
-    paragraphs = [(text, _BAR_PATTERN.fullmatch(text.strip())) for text in note.split("\n\n")]
-    bars = [match.groupdict() for _, match in paragraphs if match]
-    return "\n\n".join(text for text, match in paragraphs if not match), bars
-
-
 def show_note(experiment: Experiment) -> None:
     """Show the note and the tags of an experiment, and its bars as a table."""
-    text, bars = parse_note(experiment.note)
     tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
-    paragraphs = [_format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in text.split("\n\n")]
+    paragraphs = [
+        _format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in experiment.note.split("\n\n")
+    ]
     st.markdown("\n\n".join(filter(None, (tags, *paragraphs))))
-    if bars:
+    if experiment.bars:
         rows = [
             {"id": str(place), "name": bar["bar"], "cells": {
                 "state": {"state": BAR_STATES[bar["state"]], "text": bar["state"]},
                 "run": strategy_look(bar["run"]) | {"text": strategy_title(bar["run"])},
                 "bar": f"{metric_title(bar['metric'])} {bar['bar']}",
             }}
-            for place, bar in enumerate(bars)
+            for place, bar in enumerate(experiment.bars)
         ]  # fmt: skip
         show_table("bars", BAR_COLUMNS, rows, label="Bars", noun="bars", filters=False)
 

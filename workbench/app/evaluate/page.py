@@ -36,7 +36,7 @@ from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
 from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
 from workbench.app.evaluate.learning import show_learning
-from workbench.app.evaluate.outcome import BAR_STATES, format_settings, load_outcome, parse_note
+from workbench.app.evaluate.outcome import BAR_STATES, format_settings, load_outcome
 from workbench.app.evaluate.test_sets import (
     choose_strategies,
     choose_test_set,
@@ -538,7 +538,7 @@ def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, 
     tags = "".join(f" · #{tag}" for tag in experiment.tags)
     notes = {"title": about + count_text(experiment.runs, "run") + tags}
     notes["title"] += f" · {experiment.brief}" if experiment.note else ""
-    if broken := sum(BAR_STATES[bar["state"]] == "failed" for bar in parse_note(experiment.note)[1]):
+    if broken := sum(BAR_STATES[bar["state"]] == "failed" for bar in experiment.bars):
         notes["status"] = f"{count_text(broken, 'bar')} failed"
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message

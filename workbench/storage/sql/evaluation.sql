@@ -83,14 +83,14 @@ DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
 -- answer_insert: a run's answer to one question; two processes may compute it at the same time
-INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within, usage)
-VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s, %(usage)s) ON CONFLICT DO NOTHING
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within, usage, reply)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s, %(usage)s, %(reply)s) ON CONFLICT DO NOTHING
 
 -- answer_questions: the questions that a run has answered
 SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
 -- answer_list: a run's answers so far
-SELECT question_id, documents, passages, latency_ms, degraded, within, usage FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+SELECT question_id, documents, passages, latency_ms, degraded, within, usage, reply FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
@@ -108,8 +108,8 @@ UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = 
     winner = CASE WHEN %(status)s = 'done' THEN winner END
 WHERE id = %(id)s
 
--- experiment_cells: the cells of an experiment; its winner must be recomputed
-UPDATE experiments SET plan = jsonb_set(plan, '{{cells}}', %(cells)s), winner = NULL, updated_at = now() WHERE id = %(id)s
+-- experiment_plan: change the plan of an experiment; its winner must be recomputed
+UPDATE experiments SET plan = plan || %(changes)s, winner = NULL, updated_at = now() WHERE id = %(id)s
 
 -- experiment_winners: the stored winners
 SELECT id, winner FROM experiments WHERE winner IS NOT NULL
@@ -127,6 +127,9 @@ WHERE experiment_id = %(id)s AND label = %(run)s
 -- experiment_view: the saved view of an experiment
 UPDATE experiments SET view = %(view)s WHERE id = %(id)s
 
+-- experiment_bars: the outcome of the bars of an experiment
+UPDATE experiments SET bars = %(bars)s WHERE id = %(id)s
+
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
@@ -137,8 +140,7 @@ ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, la
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_usage: what each stored ranking and answer of an experiment took, without the texts
-SELECT r.strategy, r.parameters, r.index_settings ->> 'embedding_model' AS embedding_model, a.question_id, a.latency_ms,
-    a.usage - 'reply' AS usage
+SELECT r.strategy, r.parameters, r.index_settings ->> 'embedding_model' AS embedding_model, a.question_id, a.latency_ms, a.usage
 FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id JOIN eval_answers a ON a.run_id = r.id
 WHERE x.experiment_id = %(experiment_id)s
 

@@ -13,9 +13,8 @@ from evals.background import enqueue_learn
 from evals.learning.training import FOLD_COUNT, LEARNED_STRATEGY, MIN_JUDGED_QUESTIONS
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
-from workbench.app.evaluate.test_sets import choose_test_set
+from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_button
 from workbench.app.shell.scope_bar import read_lasting_scope
-from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
@@ -48,7 +47,7 @@ def show_learning(wb: Workbench) -> None:
             "Learn trains a ranker on your judgments, for the strategy Learned. It needs a test set with "
             f"{MIN_JUDGED_QUESTIONS} judged questions; the largest has {most} ({MIN_JUDGED_QUESTIONS - most} missing).",
         )
-        st.button("Go to test sets", key="learn_sets", on_click=address.put, kwargs={"view": "datasets"})
+        show_test_sets_button()
     for job in wb.jobs.list(kind="learn", limit=MAX_JOBS_SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
             if job.is_finished:

@@ -700,6 +700,11 @@ def make_test_set_row(info: TestSetInfo) -> dict[str, object]:
     }
 
 
+def show_test_sets_button() -> None:
+    """Show the button that leads to the test sets."""
+    st.button("Go to test sets", key="to_test_sets", on_click=address.put, kwargs={"view": "datasets"})
+
+
 def judge_on_compare(info: TestSetInfo) -> None:
     """Open Compare to judge for a test set, in its scope."""
     address.store_for_next_visit("compare", judge=info.id, **make_scope_changes(info.scope))

@@ -13,7 +13,7 @@ from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, 
 from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
-from workbench.app.evaluate.test_sets import choose_test_set
+from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_button
 from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
@@ -50,8 +50,7 @@ def show_tuning(wb: Workbench) -> None:
             "Tune tries settings of the strategies, and scores the best on questions held out for that. It needs a "
             f"test set with {MIN_TUNING_QUESTIONS} judged questions; the largest has {most}.",
         )
-        st.button("Go to test sets", key="tune_sets", on_click=address.put,
-                  kwargs={"view": "datasets"})  # fmt: skip
+        show_test_sets_button()
         return
     _show_form(wb, ready)
     for job in wb.jobs.list(kind="optimise", limit=MAX_JOBS_SHOWN):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -443,7 +443,7 @@ def _show_document_actions(wb: Workbench, selected: list[Document]) -> None:
         delete_documents(wb, selected)
 
 
-def make_document_row(document: Document) -> dict[str, Any]:
+def make_document_row(document: Document) -> dict[str, object]:
     """Return a document as a row of the table, with its path or URL and its metadata below the title."""
     known = [
         f"{name}: {text[:MAX_METADATA_CHARS]}"

@@ -9,15 +9,14 @@ from io import BytesIO
 from pathlib import Path
 
 from evals.experiments.catalogue import Experiments, run_shared
-from evals.experiments.runs import Cell, Experiment, Ranking, parse_cells
+from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
-from evals.gateway import IndexedCorpus, index_corpus
+from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
-from evals.judges.judging import RunJudge, note_verdicts
+from evals.judges.judging import make_judging, note_verdicts
 from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
-from evals.test_set import TestSet
 from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
@@ -146,23 +145,14 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     """Run the rest of an experiment, and judge its texts, shared with other workers."""
     experiments = Experiments(wb)
     experiment = experiments.get(as_text(assignment.job.parameters["experiment"]))
-    judges = {cell.judge for cell in experiment.cells if cell.judge}
-    endpoint = Endpoint.from_workbench(wb) if judges - {"free"} else None
-    free = RunJudge(wb, None, should_stop=assignment.should_stop)
-    by_llm = {name: RunJudge(wb, endpoint, name, assignment.should_stop) for name in judges - {"free"}}
-
-    def judge(
-        test_set: TestSet, corpus: IndexedCorpus, planned: Experiment, cell: Cell, found: Sequence[Ranking]
-    ) -> list[Ranking]:
-        return by_llm.get(cell.judge, free)(test_set, corpus, planned, cell, found)
-
+    judge, model = make_judging(wb, experiment, should_stop=assignment.should_stop)
     done = run_shared(wb, experiment.id, assignment, judge)
     if not assignment.leads:
         return Outcome({}, "No work is left to share.")
     failed = [result for result in experiments.results(done.id) if result.error]
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
-    note_verdicts(experiments, done, endpoint.model if endpoint else "")
+    note_verdicts(experiments, done, model)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
 

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from evals.experiments import report
 from evals.experiments.catalogue import MAX_NOTE_CHARS, Cell, Experiment, Experiments
 from evals.experiments.leaderboard import describe_weaknesses
-from evals.experiments.runs import EvalRun, StrategyRun, check_repeats, hash_json, list_variants
+from evals.experiments.runs import CellResult, EvalRun, StrategyRun, check_repeats, hash_json, list_variants
 from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
 from evals.measures.significance import (
@@ -772,23 +772,34 @@ def check(
         results = {result.cell.label: result for result in experiments.results(experiment.id)}
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
         runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
-        reason = experiment.message if experiment.status == "stopped" else "it did not run"
-        errors = {name: (result.error if result else None) or reason for name, result in named.items()}
-        verdicts += _judge(wb, definition, experiment, runs, errors, save)
+        verdicts += _judge(wb, definition, experiment, runs, _list_reasons(experiment, named), save)
         test_set = experiments.test_set(experiment)
         expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
-        sentences = [*expected, *describe_weaknesses(test_set, runs, definition.metrics[0])]
-        own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
-        keys = ("run", "metric", "bar", "state", "detail")
-        experiments.save_bars(experiment.id, [{key: getattr(one, key) for key in keys} for one in own])
-        if not experiment.note:
-            experiments.annotate(experiment.id, note="\n\n".join([*expected, *changed])[:MAX_NOTE_CHARS])
-        notes += [*changed, *(f"{definition.title}: {sentence}" for sentence in sentences)]
+        weaknesses = describe_weaknesses(test_set, runs, definition.metrics[0])
+        _save_outcome(experiments, experiment, [*expected, *changed], verdicts)
+        notes += [*changed, *(f"{definition.title}: {sentence}" for sentence in (*expected, *weaknesses))]
         if save and definition.baseline is not None and runs:
             corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
             report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
             notes.append(f"{definition.title}: the baseline is saved in {definition.baseline}.")
     return CheckReport(configuration.path.name, tuple(verdicts), tuple(notes))
+
+
+def _list_reasons(experiment: Experiment, results: Mapping[str, CellResult | None]) -> dict[str, str]:
+    """Return why each run has no figures, if it has none."""
+    reason = experiment.message if experiment.status == "stopped" else "it did not run"
+    return {name: (result.error if result else None) or reason for name, result in results.items()}
+
+
+def _save_outcome(
+    experiments: Experiments, experiment: Experiment, sentences: Sequence[str], verdicts: Sequence[Verdict]
+) -> None:
+    """Store the outcome of each bar with an experiment, and sentences as its note if it has none."""
+    own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
+    keys = ("run", "metric", "bar", "state", "detail")
+    experiments.save_bars(experiment.id, [{key: getattr(one, key) for key in keys} for one in own])
+    if not experiment.note:
+        experiments.annotate(experiment.id, note="\n\n".join(sentences)[:MAX_NOTE_CHARS])
 
 
 def _check_applied(wb: Workbench, configuration: Configuration) -> None:

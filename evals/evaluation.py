@@ -60,7 +60,7 @@ from evals.experiments.runs import (
     score_answers,
 )
 from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
-from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm
+from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
     DEFAULT_METRICS,
@@ -173,6 +173,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "read_answers",
     "repeat_cells",
     "report",
+    "resume_experiment",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"

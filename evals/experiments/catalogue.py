@@ -64,7 +64,7 @@ from evals.gateway import (
     index_corpus,
     read_judged_texts,
 )
-from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics, max_ranking_depth
+from evals.measures.metrics import DEFAULT_METRICS, StoredVerdict, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
@@ -231,14 +231,16 @@ class Experiments:
         cells = [*experiment.cells, *(replace(cell, judge=judge) for cell in judged)]
         self._experiments.change_plan(experiment.id, {"cells": [to_plain(cell) for cell in cells]})
 
-    def verdicts(self, experiment: Experiment, judge: str) -> dict[str, list[JsonObject]]:
-        """Return what a judge has stored on each run, by the label of the run; each has ``question_id``."""
-        found: dict[str, list[JsonObject]] = {}
+    def verdicts(self, experiment: Experiment, judge: str) -> dict[str, list[StoredVerdict]]:
+        """Return what a judge has stored on each run, by the label of the run."""
+        found: dict[str, list[StoredVerdict]] = {}
         for row in self._experiments.runs(experiment.id):
             cell = experiment.cells[row["position"]]
             if cell.judge == judge:
                 answers = self._runs.answers(row["id"])
-                found[cell.run.label] = [{**one["reply"], "question_id": one["question_id"]} for one in answers]
+                found[cell.run.label] = [
+                    StoredVerdict(**one["reply"], question_id=one["question_id"]) for one in answers
+                ]
         return found
 
     def set_budget(self, experiment_id: str, budget: float) -> None:
@@ -254,6 +256,10 @@ class Experiments:
     def save_bars(self, experiment_id: str, bars: Sequence[Mapping[str, str]]) -> None:
         """Store the run, metric, bar, state and detail of each bar of an experiment."""
         self._experiments.save_bars(experiment_id, bars)
+
+    def _is_unjudged(self, experiment: Experiment) -> bool:
+        done = {row["position"] for row in self._experiments.runs(experiment.id) if row["status"] == "done"}
+        return any(cell.judge and position not in done for position, cell in enumerate(experiment.cells))
 
     def _check_runs(self, experiment: Experiment, labels: Sequence[str]) -> None:
         rows = self._experiments.runs(experiment.id)
@@ -310,8 +316,12 @@ class Experiments:
         except WorkbenchError as error:
             self._experiments.set_status(experiment.id, "failed", str(error))
             raise
-        status = "stopped" if any(outcome.left_out for outcome in outcomes) else "done"
-        self._experiments.set_status(experiment.id, status, _summarise(experiment, outcomes))
+        left_out = any(outcome.left_out for outcome in outcomes)
+        unjudged = judge is None and ask_all is None and self._is_unjudged(experiment)
+        message = _summarise(experiment, outcomes)
+        if unjudged:
+            message += f" Its texts are not all judged; run: workbench experiments resume {experiment.id}"
+        self._experiments.set_status(experiment.id, "stopped" if left_out or unjudged else "done", message.strip())
         return self.get(experiment.id)
 
     def results(self, experiment_id: str) -> list[CellResult]:

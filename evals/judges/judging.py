@@ -19,6 +19,7 @@ from evals.experiments.runs import (
     Cell,
     EvalRun,
     Experiment,
+    Judging,
     Ranking,
     StrategyRun,
     Usage,
@@ -36,7 +37,7 @@ from evals.judges.scores import (
     measure_samples,
     summarise_scores,
 )
-from evals.measures.metrics import Agreement, JudgeAgreement, Verdicts
+from evals.measures.metrics import Agreement, JudgeAgreement, StoredVerdict, Verdicts
 from evals.test_set import DEFAULT_GRADES, SCALES, Judgment, TestSet
 from evals.test_sets.raters import AGAIN, cohens_kappa
 from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
@@ -321,6 +322,7 @@ def rate_by_llm(
 
 # Scores of runs
 
+FREE = "free"  # metrics without an LLM, as a judge of an experiment
 JUDGES = ("built-in", "ragas")  # whose prompts the metrics with an LLM use; ragas needs the extra ``ragas``
 
 
@@ -457,16 +459,56 @@ def judge_experiment(
     judge: str = "built-in",
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-) -> None:
+) -> Experiment:
     """Run the rest of an experiment, and score the texts of every run; ``judge`` as in ``judge_run``.
 
     Raises:
         Cancelled: ``should_stop`` returned True; what was judged so far is stored.
     """
-    experiments, asks = Experiments(wb), RunJudge(wb, endpoint, judge, should_stop)
-    experiments.add_judge(experiment.id, "free" if endpoint is None else judge)
-    done = experiments.run(experiment.id, on_progress=on_progress, should_stop=should_stop, judge=asks)
-    note_verdicts(experiments, done, "" if endpoint is None else endpoint.model)
+    Experiments(wb).add_judge(experiment.id, FREE if endpoint is None else judge)
+    return resume_experiment(wb, experiment.id, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop)
+
+
+def resume_experiment(
+    wb: Workbench,
+    experiment_id: str,
+    *,
+    endpoint: Endpoint | None = None,
+    budget: float | None = None,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Experiment:
+    """Run the rest of an experiment, with its judges; ``endpoint`` is their LLM, by default the configured one.
+
+    Raises:
+        ConfigurationError: A judge needs an LLM, and none is configured. Others are those of ``Experiments.run``.
+    """
+    experiments = Experiments(wb)
+    if budget is not None:
+        experiments.set_budget(experiment_id, budget)
+    judge, model = make_judging(wb, experiments.get(experiment_id), endpoint, should_stop)
+    done = experiments.run(experiment_id, on_progress=on_progress, should_stop=should_stop, judge=judge)
+    note_verdicts(experiments, done, model)
+    return done
+
+
+def make_judging(
+    wb: Workbench, experiment: Experiment, endpoint: Endpoint | None = None, should_stop: ShouldStop | None = None
+) -> tuple[Judging, str]:
+    """Return what judges an experiment's runs by all of its judges, and the name of their LLM, or "" without one."""
+    names = {cell.judge for cell in experiment.cells if cell.judge}
+    llm = (endpoint or Endpoint.from_workbench(wb)) if names - {FREE} else None
+    judges = {
+        name: RunJudge(wb, None, should_stop=should_stop) if name == FREE else RunJudge(wb, llm, name, should_stop)
+        for name in names
+    }
+
+    def judge(
+        test_set: TestSet, corpus: IndexedCorpus, planned: Experiment, cell: Cell, found: Sequence[Ranking]
+    ) -> list[Ranking]:
+        return judges[cell.judge](test_set, corpus, planned, cell, found)
+
+    return judge, llm.model if llm else ""
 
 
 def note_verdicts(experiments: Experiments, experiment: Experiment, model: str) -> None:
@@ -474,7 +516,7 @@ def note_verdicts(experiments: Experiments, experiment: Experiment, model: str) 
     results = {one.cell.label: one for one in experiments.results(experiment.id)}
     for judge in dict.fromkeys(cell.judge for cell in experiment.cells if cell.judge):
         found = {label: rows for label, rows in experiments.verdicts(experiment, judge).items() if rows}
-        agreed = _summarise_grades(found, model) if judge != "free" else None
+        agreed = _summarise_grades(found, model) if judge != FREE else None
         for label, rows in found.items():
             noted: Verdicts = {"ragas": summarise_scores(rows)}
             if agreed is not None:
@@ -482,7 +524,7 @@ def note_verdicts(experiments: Experiments, experiment: Experiment, model: str) 
             experiments.note(experiment, results[label], noted)
 
 
-def _summarise_grades(found: Mapping[str, Sequence[Mapping[str, Any]]], model: str) -> JudgeAgreement:
+def _summarise_grades(found: Mapping[str, Sequence[StoredVerdict]], model: str) -> JudgeAgreement:
     pairs = [pair for rows in found.values() for row in rows for pair in row.get("grades", ())]
     human = [Judgment("", str(place), grade) for place, (grade, _) in enumerate(pairs)]
     given = [(place, grade) for place, (_, grade) in enumerate(pairs) if isinstance(grade, int)]

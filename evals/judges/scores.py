@@ -13,14 +13,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 from rapidfuzz.distance import Levenshtein
 
 from evals.judges.endpoint import Endpoint, run_judging
-from evals.measures.metrics import RagasSummary
+from evals.measures.metrics import RagasSummary, StoredVerdict
 from workbench.errors import SETUP_HINT, InvalidInput, ModelError, list_choices
 from workbench.models.encoder import Encoder
 from workbench.types import OnProgress, Progress, ShouldStop, Value
@@ -314,8 +313,8 @@ def _make_metric(name: str, outcomes: Mapping[str, float | str]) -> JudgedMetric
     return JudgedMetric(name, values, dict(Counter(one for one in outcomes.values() if isinstance(one, str))), outcomes)
 
 
-def summarise_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, RagasSummary]:
-    """Return the summary of each metric of the stored verdicts of a judge, each with ``question_id`` and ``scores``."""
+def summarise_scores(rows: Sequence[StoredVerdict]) -> dict[str, RagasSummary]:
+    """Return the summary of each metric of a judge's stored verdicts."""
     names = dict.fromkeys(name for row in rows for name in row["scores"])
     return {
         name: _make_metric(name, {row["question_id"]: row["scores"][name] for row in rows}).summary() for name in names

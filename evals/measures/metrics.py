@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.runtime import check_extra
@@ -273,6 +273,14 @@ class JudgeAgreement(Agreement):
     model: str
     not_graded: int
     reasons: dict[str, int]
+
+
+class StoredVerdict(TypedDict):
+    """What a judge stored on a question of a run."""
+
+    question_id: str
+    scores: dict[str, float | str]  # by metric; the reason in place of a missing score
+    grades: NotRequired[list[tuple[int, int | str]]]  # the test set's and the LLM's, or why it gave none
 
 
 class Verdicts(TypedDict, total=False):

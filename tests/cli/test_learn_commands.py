@@ -121,3 +121,19 @@ def test_experiments_are_listed_shown_noted_and_opened_by_a_saved_view(
     wrong = workbench("experiments", "note", made, "--run", "vectr", "--note", "x")
     assert (wrong.code, "Run not found: vectr. Use one of" in wrong.err) == (2, True)
     assert "use --note or --tags" in workbench("experiments", "note", made).err
+
+
+def test_an_experiment_that_is_not_judged_yet_is_judged_when_it_is_resumed(
+    wb: Workbench, archive: Path, workbench: Callable[..., Ran]
+) -> None:
+    experiments = Experiments(wb)
+    test_set = experiments.test_sets.add(load_test_set(archive)).id
+    made = experiments.create("Judged", test_set, make_cells(["keyword"])).id
+    experiments.add_judge(made, "free")
+    unjudged = experiments.run(made)
+    assert unjudged.status == "stopped" and f"run: workbench experiments resume {made}" in unjudged.message
+    assert "ragas" not in experiments.results(made)[0].extra
+    resumed = workbench("experiments", "resume", made, "--json")
+    assert resumed.code == 0 and resumed.json["status"] == "done"
+    assert experiments.results(made)[0].extra["ragas"]["text_context_recall"]["measured"] > 0
+    assert experiments.run(made).status == "done"

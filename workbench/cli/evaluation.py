@@ -138,9 +138,11 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _resume_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    experiments = _open_experiments(wb)
+    check_extra("eval")
+    from evals.evaluation import resume_experiment
+
     with out.progress("Experiment") as show, cancel_on_sigint(out) as should_stop:
-        done = experiments.run(arguments.id, budget=arguments.budget, on_progress=show, should_stop=should_stop)
+        done = resume_experiment(wb, arguments.id, budget=arguments.budget, on_progress=show, should_stop=should_stop)
     out.sentence(done, f"{done.status.capitalize()}. {done.message}")
     return 0 if done.status == "done" else FAILURE
 

@@ -1579,9 +1579,9 @@ def _paragraph_text(paragraph: XmlElement) -> str:
 
 def _part_text(part: XmlElement) -> str:
     name, parent = local_name(part), part.getparent()
-    if name == "t" and parent is not None and parent.find(f"{DRAWING}rPr[@strike]") is not None:
-        is_struck = parent.find(f"{DRAWING}rPr").get("strike") != "noStrike"
-        return format_struck(part.text or "") if is_struck else part.text or ""
+    properties = parent.find(f"{DRAWING}rPr") if name == "t" and parent is not None else None
+    if properties is not None and (properties.get("strike") or "noStrike") != "noStrike":
+        return format_struck(part.text or "")
     if name == "oMath" and parent is not None and local_name(parent) == "oMathPara":
         return ""  # its paragraph has written it
     return format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "

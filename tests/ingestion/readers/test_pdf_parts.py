@@ -345,6 +345,100 @@ def test_text_of_a_layer_that_is_off_is_hidden_text(is_grouped: bool) -> None:
     assert document.text == "It opens at six.\n\nIt closes at nine."
 
 
+def form_of(writer: PdfWriter, content: bytes, resources: dict[str, object]) -> IndirectObject:
+    """Return a drawing (form XObject) with these instructions."""
+    form = add_stream(writer, content)
+    box = ArrayObject(map(NumberObject, (0, 0, 595, 842)))
+    named = DictionaryObject({NameObject(name): value for name, value in resources.items()})
+    entries = {"/Type": NameObject("/XObject"), "/Subtype": NameObject("/Form"), "/BBox": box, "/Resources": named}
+    form.get_object().update({NameObject(name): value for name, value in entries.items()})
+    return form
+
+
+@pytest.mark.parametrize("place", ["mark in the form", "mark around the form", "form", "form in a form"])
+def test_text_of_a_drawing_in_a_layer_that_is_off_is_hidden_text(place: str) -> None:
+    data = with_layer_off(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six.")))
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    page = writer.pages[0]
+    resources = page["/Resources"]
+    content = b"BT /F1 12 Tf 72 600 Td (Closed in May) Tj ET"
+    form = form_of(
+        writer,
+        b"/OC /MC0 BDC %b EMC" % content if place == "mark in the form" else content,
+        {name: resources[name] for name in ("/Font", "/Properties")},
+    )
+    if place in ("form", "form in a form"):
+        form.get_object()[NameObject("/OC")] = resources["/Properties"].raw_get("/MC0")
+    if place == "form in a form":
+        form = form_of(writer, b"/X Do", {"/XObject": DictionaryObject({NameObject("/X"): form})})
+    resources[NameObject("/XObject")] = DictionaryObject({NameObject("/X"): form})
+    drawing = b"/OC /MC0 BDC /X Do EMC" if place == "mark around the form" else b"/X Do"
+    page[NameObject("/Contents")] = add_stream(writer, page.get_contents().get_data() + b"\n" + drawing)
+    document = read_bytes(write(writer), "harbour.pdf")
+    assert document.text == "It opens at six.\n\nClosed in May (hidden)"
+    assert document.metadata["hidden_parts"] == {HIDDEN: 1}
+    document = read_bytes(write(writer), "harbour.pdf", options=ReadingOptions(skip_hidden=True))
+    assert document.text == "It opens at six."
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_hidden"), [("AllOn", True), ("AnyOn", False), ("AnyOff", False), ("AllOff", True)]
+)
+def test_the_policy_of_a_group_of_layers_decides_whether_its_text_is_hidden(policy: str, is_hidden: bool) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas._code.append("/OC /MC0 BDC")
+        canvas.drawString(72, 650, "Closed in May")
+        canvas._code.append("EMC")
+
+    writer = PdfWriter(clone_from=io.BytesIO(with_layer_off(drawn(draw), is_grouped=True)))
+    layers = writer._root_object["/OCProperties"]["/OCGs"]
+    layers.append(writer._add_object(DictionaryObject({NameObject("/Type"): NameObject("/OCG")})))
+    group = writer.pages[0]["/Resources"]["/Properties"]["/MC0"]
+    group.update({NameObject("/OCGs"): layers, NameObject("/P"): NameObject(f"/{policy}")})
+    mark = " (hidden)" if is_hidden else ""
+    assert read_bytes(write(writer), "harbour.pdf").text == f"It opens at six.\n\nClosed in May{mark}"
+
+
+@pytest.mark.parametrize("hidden_by", [2, 32, "layer"])
+def test_hidden_fields_and_typed_texts_are_marked_or_left_out(hidden_by: int | str) -> None:
+    from pypdf.annotations import FreeText
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas.acroForm.textfield(name="vessel", value="Kestrel", x=200, y=600, width=150, height=20)
+        canvas.acroForm.textfield(name="owner", value="Petrel", x=200, y=560, width=150, height=20)
+        canvas.acroForm.checkbox(name="sold", checked=True, x=200, y=500)
+
+    writer = PdfWriter(clone_from=io.BytesIO(with_layer_off(drawn(draw))))
+    writer.add_annotation(0, FreeText(text="Closed in May", rect=(100, 300, 300, 340)))
+    page = writer.pages[0]
+    for note in page["/Annots"][1:]:
+        hide = NumberObject(4 | hidden_by) if isinstance(hidden_by, int) else NumberObject(4)
+        note.get_object()[NameObject("/F")] = hide
+        if hidden_by == "layer":
+            note.get_object()[NameObject("/OC")] = page["/Resources"]["/Properties"].raw_get("/MC0")
+    if hidden_by != "layer":
+        del writer._root_object["/OCProperties"]
+    document = read_bytes(write(writer), "harbour.pdf")
+    lines = ["It opens at six.", "Kestrel", "owner: Petrel (hidden)", "☒ sold (hidden)", "Closed in May (hidden)"]
+    assert document.text == "\n\n".join(lines)
+    assert document.metadata["hidden_parts"] == {HIDDEN: 3}
+    document = read_bytes(write(writer), "harbour.pdf", options=ReadingOptions(skip_hidden=True))
+    assert document.text == "It opens at six.\n\nKestrel"
+
+
+def test_a_page_whose_whole_text_is_in_a_layer_that_is_off_is_read_as_hidden() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas._code.append("/OC /MC0 BDC")
+        canvas.drawString(72, 650, "Closed in May")
+        canvas._code.append("EMC")
+
+    shown = drawn(draw, lambda canvas: canvas.drawString(72, 700, "It opens at six."))
+    document = read_bytes(with_layer_off(shown), "harbour.pdf")
+    assert document.text == "Closed in May (hidden)\n\nIt opens at six."
+
+
 def test_vertical_text_in_a_font_without_outlines_is_read() -> None:
     pdfmetrics.registerFont(UnicodeCIDFont("HeiseiKakuGo-W5", isVertical=True))
 

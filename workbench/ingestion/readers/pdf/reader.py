@@ -6,12 +6,12 @@ import io
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.formatting import MB
 from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
 from workbench.ingestion.ocr.document import (
     INSTALL_ADVICE,
@@ -26,6 +26,9 @@ from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.office import DAMAGED_PARTS, XmlElement, local_name, parse_xml
 from workbench.ingestion.readers.pdf.layout import (
+    CHECKED_BOX,
+    PASSWORD_FLAG,
+    UNCHECKED_BOX,
     insert_picture_words,
     place_picture_words,
     strip_running_lines,
@@ -37,7 +40,7 @@ from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hid
 if TYPE_CHECKING:
     from liteparse.types import TextItem
     from pypdf import PageObject, PdfWriter
-    from pypdf.generic import DictionaryObject, IndirectObject
+    from pypdf.generic import DictionaryObject, StreamObject
 
 # --- Document properties that describe the contents ---
 
@@ -133,11 +136,11 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     data = trim_preamble(data)
     if not data.startswith(PDF_SIGNATURE):
         raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
-    data = _hide_layers(data)
+    whole, (data, notes) = data, _strip_hidden(data)
     try:
         file = read_pages(data, name, left_out)
     except UnreadableDocument:
-        data = _rebuild_file(data)
+        data = whole = _rebuild_file(data)
         file = read_pages(data, name, left_out)
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
@@ -150,7 +153,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     layers = {page.number: "\n".join(page.texts.blocks) for page in file.pages if page.has_text and not page.is_garbled}
     for number, page in scans.pages.items():
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
-    unseen, damaged = _read_unseen(data, file, texts)
+    unseen, damaged = _read_unseen(data, whole, file, texts, notes)
     texts |= unseen
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
     form = read_xfa(file.xfa) if file.xfa else []
@@ -248,81 +251,181 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
     return "\n\n".join([text, *(line for line in lines if not known.issuperset(ANY_WORD.findall(line)))])
 
 
-# --- Text that the parser does not return ---
+# --- Hidden text ---
 
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
+SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
+PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
+MAX_FIELD_DEPTH = 32
+MAX_LAYERED_BYTES = 5 * MB  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
+HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
+ANY_FLAGS = re.compile(rb"/F\s+(\d{1,4})\b")
+FAILED_CHECKS = "failed checks for hidden text"
+# Whether a group of layers is hidden, from its layers and those that are off (ISO 32000-2, table 97).
+HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
+    "/AllOn": lambda own, off: bool(own & off),
+    "/AnyOn": lambda own, off: own <= off,
+    "/AnyOff": lambda own, off: not own & off,
+    "/AllOff": lambda own, off: not own <= off,
+}
 
 
-def _hide_layers(data: bytes) -> bytes:
-    """Return a file in which the text of layers that are off is invisible; unchanged if there is none.
+def _strip_hidden(data: bytes) -> tuple[bytes, dict[int, list[str]]]:
+    """Return a file without the text of layers that are off and of hidden annotations; unchanged if there is none.
 
-    Layers that are off and mark no text of a page, such as those of whole drawings, are counted.
+    Layers that are off and mark no text of a page, such as those of whole drawings, are counted. The lines of hidden
+    annotations are returned by page number, for each page that has hidden text.
     """
-    if b"/OCProperties" not in data and b"/ObjStm" not in data:
-        return data  # without pypdf, which takes 15 MB
+    has_flags = any(int(flags) & HIDDEN_FLAGS for flags in ANY_FLAGS.findall(data))
+    if b"/OCProperties" not in data and b"/ObjStm" not in data and not has_flags:
+        return data, {}  # without pypdf, which takes 15 MB
     from pypdf import PdfReader, PdfWriter
 
-    with suppress(Exception):  # pypdf raises any exception on damaged files, which are read as they are
-        layers = PdfReader(io.BytesIO(data)).root_object.get("/OCProperties", {})
-        if (settings := layers.get("/D", {})).get("/OFF") or settings.get("/BaseState") == "/OFF":
-            writer, target = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
-            off = _find_layers_off(cast("DictionaryObject", writer.root_object["/OCProperties"]))
-            found = set[int]().union(*(_hide_text(page, off, writer) for page in writer.pages))
-            leave_out("layers that are off, read as if they were on", len(off - found))
-            writer.write(target)
-            return target.getvalue() if found else data
-    return data
+    lines: dict[int, list[str]] = {}
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if not _find_layers_off(reader.root_object) and not any(
+            _take_annotations(page, (), set()) for page in reader.pages
+        ):
+            return data, {}
+        writer, target, found = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO(), set[int]()
+        off, forms = _find_layers_off(writer.root_object), dict[int, set[int]]()
+        for number, page in enumerate(writer.pages, 1):
+            own, texts = _hide_text(page, off, writer, forms), _take_annotations(page, off, found)
+            found |= own
+            lines |= {number: texts} if own or texts else {}
+        leave_out("layers that are off, read as if they were on", len(off - found))
+        writer.write(target)
+    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files, which are read as they are
+        leave_out(FAILED_CHECKS)
+        return data, {}
+    return (target.getvalue(), lines) if lines else (data, {})
 
 
-def _hide_text(page: PageObject, off: set[int], writer: PdfWriter) -> set[int]:
-    """Make the text of layers that are off invisible on a page, and return those that have some."""
-    from pypdf.generic import ContentStream, NumberObject
+def _hide_text(part: DictionaryObject, off: set[int], writer: PdfWriter, forms: dict[int, set[int]]) -> set[int]:
+    """Remove the text of layers that are off from a page or form, and from the forms that it draws.
 
-    properties = page.get("/Resources", {}).get("/Properties", {})
-    named = {name: _list_layers(properties.raw_get(name)) for name in properties}
-    hidden = {name: own for name, own in named.items() if own <= off}
-    if not hidden or page.get_contents() is None:
-        return set()
-    stream, depth, operations, found = ContentStream(page.get_contents(), writer), 0, [], set[int]()
+    Returns the layers that hide some. ``forms`` has them for each form that was seen, by its identity.
+    """
+    from pypdf.generic import ArrayObject, ByteStringObject, ContentStream, StreamObject
+
+    resources, found = part.get("/Resources", {}), set[int]()
+    drawn = {name: one.get_object() for name, one in resources.get("/XObject", {}).items()}
+    for form in drawn.values():
+        if form.get("/Subtype") == "/Form" and id(form) not in forms:
+            forms[id(form)] = _find_hiding(form, "/OC", off)
+            if forms[id(form)]:
+                _store(form, b"")
+            else:
+                forms[id(form)] = _hide_text(form, off, writer, forms)
+        found |= forms.get(id(form), set())
+    properties = resources.get("/Properties", {})
+    hidden = {name: own for name in properties if (own := _find_hiding(properties, name, off))}
+    content = part if isinstance(part, StreamObject) else cast("PageObject", part).get_contents()
+    stream, depth, operations = ContentStream(content, writer), 0, []
+    if not hidden or len(stream.get_data()) > MAX_LAYERED_BYTES:
+        return found
     for operands, operator in stream.operations:
         begins = not depth and operator == b"BDC" and operands[0] == "/OC" and operands[1] in hidden
         if operator in MARKED_CONTENT and (depth or begins):
             depth += -1 if operator == b"EMC" else 1
-            if not depth:
-                operations.append(([NumberObject(0)], b"Tr"))
-        operations.append((operands, operator))
-        if begins:
-            operations.append(([NumberObject(3)], b"Tr"))
-            found |= hidden[operands[1]]
+        found |= hidden[operands[1]] if begins else set()
+        if depth and operator in SHOWN_TEXT:
+            operands[-1] = ArrayObject() if operator == b"TJ" else ByteStringObject()
+        if not depth or operator != b"Do" or id(drawn.get(operands[0])) not in forms:
+            operations.append((operands, operator))
     stream.operations = operations
-    page.replace_contents(stream)
+    if isinstance(part, StreamObject):
+        _store(part, stream.get_data())
+    else:
+        cast("PageObject", part).replace_contents(stream)
     return found
 
 
-def _find_layers_off(layers: DictionaryObject) -> set[int]:
+def _store(form: StreamObject, content: bytes) -> None:
+    from pypdf.generic import StreamObject
+
+    for key in ("/Filter", "/DecodeParms"):
+        form.pop(key, None)
+    StreamObject.set_data(form, content)  # that of an encoded stream compresses, or fails for other filters
+
+
+def _find_layers_off(root: DictionaryObject) -> set[int]:
     """Return the object numbers of the layers that are off when the file is opened."""
-    settings = cast("DictionaryObject", layers["/D"])
-    every = (
-        {one.idnum for one in cast("list[IndirectObject]", layers["/OCGs"])}
-        if settings.get("/BaseState") == "/OFF"
-        else set[int]()
-    )
+    layers = root.get("/OCProperties", {})
+    settings = layers.get("/D", {})
+    every = {one.idnum for one in layers["/OCGs"]} if settings.get("/BaseState") == "/OFF" else set[int]()
     return every - {one.idnum for one in settings.get("/ON", ())} | {one.idnum for one in settings.get("/OFF", ())}
 
 
-def _list_layers(layer: IndirectObject) -> set[int]:
-    """Return the object number of a layer, or those of a group, which is shown if one of its layers is."""
-    members = cast("DictionaryObject", layer.get_object()).get("/OCGs", layer)
+def _find_hiding(part: DictionaryObject, key: str, off: Collection[int]) -> set[int]:
+    """Return the object numbers of the layers because of which an entry's content is hidden; empty if it is not."""
+    from pypdf.generic import IndirectObject
+
+    if not off or key not in part:
+        return set()
+    layer = cast("DictionaryObject", part[key])
+    members = layer.raw_get("/OCGs") if "/OCGs" in layer else part.raw_get(key)
     several = members.get_object()
-    return {one.idnum for one in several} if isinstance(several, list) else {members.idnum}
+    several = several if isinstance(several, list) else [members]
+    own = {one.idnum for one in several if isinstance(one, IndirectObject)}
+    return own if HIDDEN_GROUPS[layer.get("/P", "/AnyOn")](own, set(off)) else set()
+
+
+def _take_annotations(page: PageObject, off: Collection[int], found: set[int]) -> list[str]:
+    """Remove the hidden annotations and form fields with text from a page, and return their texts.
+
+    The layers that hide some are added to ``found``.
+    """
+    from pypdf.generic import ArrayObject, NameObject
+
+    kept, lines = ArrayObject(), list[str]()
+    for one in page.get("/Annots") or ():
+        note = one.get_object()
+        layers = _find_hiding(note, "/OC", off)
+        is_hidden = note.get("/F", 0) & HIDDEN_FLAGS or layers
+        text = " ".join(_describe_annotation(note).split()) if is_hidden else ""
+        found |= layers
+        lines += [text] if text else []
+        kept += [] if text else [one]
+    if lines:
+        page[NameObject("/Annots")] = kept
+    return lines
+
+
+def _describe_annotation(note: DictionaryObject) -> str:
+    """Return the text of an annotation that was typed on a page, or the name and value of a form field."""
+    if note.get("/Subtype") == "/FreeText":
+        return str(note.get("/Contents", ""))
+    chain = [note]
+    while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_FIELD_DEPTH:
+        chain.append(parent)
+    kind, flags, state, value, name, tip = (
+        next((one[key] for one in chain if key in one), "") for key in ("/FT", "/Ff", "/AS", "/V", "/T", "/TU")
+    )
+    is_checked, flags = state not in ("", "/Off"), cast("int", flags or 0)
+    if kind == "/Btn" and not flags & PUSH_BUTTON_FLAG and (is_checked or not flags & RADIO_FLAG):
+        return f"{CHECKED_BOX if is_checked else UNCHECKED_BOX} {tip or name}"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    is_text = kind in ("/Tx", "/Ch") and text and not flags & PASSWORD_FLAG
+    return f"{tip or name}: {text}" if is_text else ""
 
 
 INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
-def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+def _read_unseen(
+    data: bytes, whole: bytes, file: PdfPages, read: Mapping[int, str], notes: Mapping[int, Sequence[str]]
+) -> tuple[dict[int, str], list[int]]:
     """Read the pages that are not in ``read`` with pypdf, and add to the others what is hidden on them.
+
+    Args:
+        data: The file without what ``_strip_hidden`` removes.
+        whole: The file with it.
+        file: Its pages.
+        read: Texts of pages by number.
+        notes: Lines of hidden annotations, for each page that has hidden text in ``whole``.
 
     Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged.
     """
@@ -331,9 +434,10 @@ def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     texts: dict[int, str] = {}
     damaged: list[int] = []
-    hiding: dict[int, tuple[PageObject, bytes]] = {}
-    with suppress(Exception):  # pypdf raises any exception on damaged files; the text that was read stays
+    hiding: dict[int, tuple[PageObject, PageObject]] = {}
+    try:
         sources = PdfReader(io.BytesIO(data)).pages
+        wholes = PdfReader(io.BytesIO(whole)).pages if notes else sources
         for page in file.pages:
             source = sources[page.number - 1]
             content = merged.get_data() if (merged := source.get_contents()) is not None else b""
@@ -343,35 +447,43 @@ def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[
                 text = source.extract_text().strip()
                 if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                     texts[page.number] = normalise(text)
-            elif not page.is_scan and (page.exceeds or INVISIBLE_MODE.search(content)):
-                hiding[page.number] = source, content
-        for number, lines in zip(hiding, _find_hidden_lines(list(hiding.values())), strict=False):
+            may_hide = page.number in read and not page.is_scan and (page.exceeds or INVISIBLE_MODE.search(content))
+            if may_hide or page.number in notes:
+                hiding[page.number] = source, wholes[page.number - 1]
+        for number, lines in zip(hiding, _find_hidden_lines(list(hiding.values())), strict=True):
+            lines += notes.get(number, ())
             if lines and take_hidden("lines that are invisible or outside the visible area", len(lines)):
-                texts[number] = "\n\n".join([read[number], *(normalise(line) + HIDDEN_MARK for line in lines)])
+                text = texts.get(number) or read.get(number, "")
+                texts[number] = "\n\n".join(filter(None, [text, *(normalise(one) + HIDDEN_MARK for one in lines)]))
+    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
+        leave_out(FAILED_CHECKS)
     return texts, damaged
 
 
-def _find_hidden_lines(pages: Sequence[tuple[PageObject, bytes]]) -> list[list[str]]:
-    """Return for each page, given with its drawing instructions, the lines that are invisible or outside it."""
-    shown, whole = (_parse_items(pages, shows_all=shows_all) for shows_all in (False, True))
+def _find_hidden_lines(pages: Sequence[tuple[PageObject, PageObject]]) -> list[list[str]]:
+    """Return for each page, given without and with its hidden text, the lines that are hidden or outside it."""
+    shown = _parse_items([page for page, _ in pages], shows_all=False)
+    whole = _parse_items([page for _, page in pages], shows_all=True)
     return [_subtract_items(items, seen) for seen, items in zip(shown, whole, strict=True)]
 
 
-def _parse_items(pages: Sequence[tuple[PageObject, bytes]], *, shows_all: bool) -> list[list[TextItem]]:
+def _parse_items(pages: Sequence[PageObject], *, shows_all: bool) -> list[list[TextItem]]:
     """Parse pages as they are, or three times as wide and high with all text visible."""
     from liteparse.parser import LiteParse
     from pypdf import PdfWriter
     from pypdf.generic import ContentStream, RectangleObject
 
     writer, target = PdfWriter(), io.BytesIO()
-    for source, content in pages:
-        page, stream = writer.add_page(source), ContentStream(None, writer)
+    for source in pages:
+        page = writer.add_page(source)
         if shows_all:
             left, bottom, right, top = source.mediabox
             edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
             page.mediabox = page.cropbox = RectangleObject(edges)
-            stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content))
-            page.replace_contents(stream)
+            if (content := source.get_contents()) is not None:
+                stream = ContentStream(None, writer)
+                stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content.get_data()))
+                page.replace_contents(stream)
     writer.write(target)
     parser = LiteParse(ocr_enabled=False, quiet=True, image_mode="off", output_format="text")
     return [page.text_items for page in parser.parse(target.getvalue()).pages] if pages else []

@@ -20,6 +20,8 @@ from workbench.ingestion.readers.pdf.reader import choose_title
         ("harbour.pdf", "COMMISSION OF FISHERIES", "", "COMMISSION OF FISHERIES"),
         ("2303.08774.pdf", "On the drift of herring", "", "On the drift of herring"),
         ("scan.pdf", "", "Form 7", "Form 7"),
+        ("herring.pdf", "On the drift", "On the Drift of Herring in Winter", "On the Drift of Herring in Winter"),
+        ("herring.pdf", "On the drift", "On the drifters", "On the drift"),
     ],
 )  # fmt: skip
 def test_a_name_with_a_year_goes_before_a_heading_that_does_not_mention_it(
@@ -34,14 +36,23 @@ def test_reports_that_start_alike_are_distinguished_by_their_files_names() -> No
     assert titles == ["BRIXHAM_2022_7", "LERWICK_2023_7", "COMMISSION OF FISHERIES"]
 
 
-def report(heading: str) -> bytes:
-    """Return a PDF page of prose below a heading in large print."""
+def test_a_heading_over_two_lines_has_the_whole_title_of_the_property() -> None:
+    document = read_bytes(report("The winter storage of wooden boats", "on the islands", is_titled=True), "sheds.pdf")
+    assert document.title == "The winter storage of wooden boats on the islands"
+    assert "pdf_title" not in document.metadata
+
+
+def report(*heading: str, is_titled: bool = False) -> bytes:
+    """Return a PDF page of prose below a heading in large print, with the heading as its title property if asked."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()
     canvas = Canvas(target)
+    if is_titled:
+        canvas.setTitle(" ".join(heading))
     canvas.setFont("Helvetica-Bold", 24)
-    canvas.drawString(72, 740, heading)
+    for place, line in enumerate(heading):
+        canvas.drawString(72, 790 - 50 * place, line)
     canvas.setFont("Helvetica", 10)
     for line in range(12):
         canvas.drawString(72, 700 - 14 * line, "The boats are kept in sheds over the winter months, row upon row.")

@@ -58,6 +58,7 @@ def test_placeholders_written_by_programs_are_not_properties() -> None:
     told = make_pdf(heading="Winter storage")  # the library that writes it calls its author and subject so
     assert b"unspecified" in told and b"anonymous" in told
     assert read_properties(told) == {}
+    assert read_properties(make_pdf(author="(anonymous)", subject="(unspecified)", keywords="[none]")) == {}
 
 
 def test_the_title_property_is_used_without_a_good_heading_and_kept_next_to_one() -> None:

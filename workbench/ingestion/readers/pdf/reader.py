@@ -79,7 +79,7 @@ def read_properties(data: bytes) -> dict[str, str]:
         ("subject", PLACEHOLDER_VALUES),
         ("keywords", PLACEHOLDER_VALUES),
     ):
-        if properties[name].casefold() in unsaid:
+        if properties[name].strip("()[]<>").casefold() in unsaid:
             properties[name] = ""
     return {name: text for name, text in properties.items() if TWO_LETTERS.search(text)}
 
@@ -101,10 +101,12 @@ NON_LETTERS = re.compile(r"[\W\d_]+")
 def choose_title(name: str, heading: str, own_title: str) -> str:
     """Return the title of a PDF, or "" if its file name is a better title than its heading and title property.
 
-    File names may contain the company and the year ("HARBOUR_2023_report.pdf"). A heading without any of these words
-    may be
-    boilerplate, such as the name of an authority.
+    A heading is often only the first line of the title in the property. File names may contain the company and the
+    year ("HARBOUR_2023_report.pdf"). A heading without any of these words may be boilerplate, such as the name of an
+    authority.
     """
+    if re.match(re.escape(heading) + r"(?!\w)", own_title, re.IGNORECASE):
+        heading = own_title
     stem = PurePath(name).stem
     words = [word.casefold() for word in WORD.findall(stem)]
     if not words or not YEAR.search(stem):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from PIL import Image, ImageDraw, ImageFont
-from pypdf import PdfWriter
+from pypdf import PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
     DecodedStreamObject,
@@ -500,6 +501,30 @@ def pdf_without_map(text: str, *, private: bool) -> bytes:
     ]
     body = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%b\nendobj\n" % pair for pair in enumerate(objects, 1))
     return body + b"trailer << /Size 10 /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
+
+
+@pytest.mark.parametrize(("private", "mapped_to", "count"), [(False, None, 2), (True, None, 14), (True, b"fffd", 14)])
+def test_characters_without_a_map_next_to_readable_text_are_counted(
+    private: bool, mapped_to: bytes | None, count: int
+) -> None:
+    data = pdf_without_map("The tide table", private=private)
+    data = re.sub(rb"<e0..>", b"<%b>" % mapped_to, data) if mapped_to else data
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    readable = "The harbour opens at nine in the morning."
+    writer.pages[0].merge_page(
+        PdfReader(io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 600, readable)))).pages[0]
+    )
+    document = read_bytes(write(writer), "rules.pdf")
+    assert readable in document.text
+    assert document.metadata["left_out"] == {"undecodable characters": count}
+
+
+def test_bullets_of_a_symbol_font_are_not_counted() -> None:
+    data = re.sub(rb"<e0..>\n", b"<f0b7>\n", pdf_without_map("A", private=True))
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    page = PdfReader(io.BytesIO(drawn(lambda canvas: canvas.drawString(90, 700, "It opens at nine.")))).pages[0]
+    writer.pages[0].merge_page(page)
+    assert "left_out" not in read_bytes(write(writer), "rules.pdf").metadata
 
 
 @pytest.mark.slow  # loads the OCR models

@@ -21,6 +21,7 @@ from workbench.ingestion.readers.pdf.layout import (
     has_raised_text,
     make_page_texts,
 )
+from workbench.ingestion.text import leave_out
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
@@ -116,7 +117,11 @@ MAX_WINDOW_ITEMS = (
 )
 SAMPLE_EVERY_PAGES = 25  # one page in this many is sampled for its number of items
 SMALL_FILE_BYTES = MB // 10  # bytes; smaller files never have that many items
-PRIVATE_CHARACTER = re.compile("[\ue000-\uf8ff]")
+# Characters that fonts with a wrong or no map have for letters, without the space and the bullets of symbol fonts.
+UNDECODABLE_CHARACTER = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd"
+    "\ue000-\uf01f\uf021-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\U000f0000-\U0010ffff]"
+)
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
 MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
 MIN_PAGE_CHARS = 100  # letters and digits; a page image with fewer has only a stamp
@@ -335,17 +340,19 @@ def _pack_pages(
 def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
-    private = len(PRIVATE_CHARACTER.findall(page.text))  # fonts with a wrong map use these for letters
+    undecodable = len(UNDECODABLE_CHARACTER.findall(page.text))
     complexity = page.complexity  # which counts no character of a font without a Unicode map
-    garbled = private > letters or (
+    garbled = undecodable > letters or (
         complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0))
     )
+    lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
+    leave_out("undecodable characters", 0 if lacks_text else undecodable)
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
         label=read_label(page),
         has_text=bool(page.text.strip()),
-        lacks_text=garbled or (letters < MIN_PAGE_CHARS and (covered or not letters)),
+        lacks_text=lacks_text,
         is_garbled=garbled,
         is_scan=covered,
         exceeds=_exceeds_page(page),

@@ -114,6 +114,29 @@ def test_text_typed_on_a_page_is_read_and_comments_and_embedded_files_are_counte
     assert document.metadata["left_out"] == {"comments": 1, "embedded files": 1}
 
 
+def test_a_file_attached_to_a_place_on_a_page_is_counted() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
+    note = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/FileAttachment")}
+    note[NameObject("/Rect")] = ArrayObject(map(NumberObject, (72, 600, 90, 620)))
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(DictionaryObject(note))])
+    assert read_bytes(write(writer), "harbour.pdf").metadata["left_out"] == {"embedded files": 1}
+
+
+def test_properties_and_layers_that_are_damaged_are_noted() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
+    settings = DictionaryObject({NameObject("/OFF"): ArrayObject([NumberObject(5)])})
+    writer._root_object[NameObject("/OCProperties")] = DictionaryObject({NameObject("/D"): settings})
+    writer.add_attachment("tides.csv", b"day,height")
+    data = re.sub(rb"/Info \d+ 0 R", b"/Info [5]", write(writer))
+    document = read_bytes(data, "harbour.pdf")
+    assert document.text == "It opens at six."
+    assert document.metadata["left_out"] == {
+        "failed checks for hidden text": 1,
+        "embedded files": 1,
+        "failed checks for properties or embedded files": 1,
+    }
+
+
 def test_vertical_writing_is_read_by_columns_from_the_right() -> None:
     pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3", isVertical=True))
     target = io.BytesIO()

@@ -324,6 +324,8 @@ def _list_free_texts(page: ParsedPage) -> list[str]:
         kind, text = one.subtype.lower(), " ".join((one.contents or "").split())
         if kind == "freetext" and text and text not in " ".join(page.text.split()):
             free.append(text)
+        elif kind == "fileattachment":
+            leave_out("embedded files")
         elif kind not in ("freetext", "link", "widget", "popup"):
             leave_out("comments", bool(text))
     return free

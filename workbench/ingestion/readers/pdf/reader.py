@@ -56,19 +56,20 @@ MAX_TITLE_CHARS = 300
 
 
 def read_properties(data: bytes) -> dict[str, str]:
-    """Return the informative properties of a PDF, or {} if they are unreadable, and count the files embedded in it.
+    """Return the informative properties of a PDF, and count the files embedded in it, or the failures of either.
 
     Titles that are file names and texts without a word are left out.
     """
     from pypdf import PdfReader
 
+    properties = dict.fromkeys(PROPERTY_KEYS, "")
     try:
         file = PdfReader(io.BytesIO(data))
         leave_out("embedded files", len(list(file.attachment_list)))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
-        return {}
+        leave_out("failed checks for properties or embedded files")
     properties = {name: " ".join(text.split())[:MAX_PROPERTY_CHARS] for name, text in properties.items()}
     properties["title"] = _clean_title(properties["title"])
     properties["keywords"] = ", ".join(

@@ -82,7 +82,7 @@ def test_the_form_says_how_many_questions_a_difference_needs(goto: Callable[[str
         store.judge(made.id, f"q{place}", document_id, "relevant")
     done = experiments.run(experiments.create("Small pilot", made.id, make_cells(["keyword", "vector"])).id)
     page = goto(f"/evaluate?new=1&dataset={made.id}")
-    expect(page.get_by_text("Estimated from Small pilot.")).to_be_visible(timeout=FIRST)
+    expect(page.get_by_text("Based on Small pilot.")).to_be_visible(timeout=FIRST)
     page.get_by_role("spinbutton", name="Difference to show").fill("0.05")
     page.get_by_role("spinbutton", name="Difference to show").press("Enter")
     expect(page.get_by_text(re.compile(r"A difference of 0\.05 needs about [\d,]+ questions"))).to_be_visible()

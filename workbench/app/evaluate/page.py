@@ -424,7 +424,7 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
         values = {cell.run_id: cell.run.values.get(metric, {}) for cell in cells if cell.run}
         if len(values) > 1 and all(len(by_question) > 1 for by_question in values.values()):
             power = measure_power(metric, values, questions, wanted, comparisons)
-            return f"{' '.join(describe_power(power))} Estimated from {experiment.title}."
+            return f"{' '.join(describe_power(power))} Based on {experiment.title}."
     if questions <= PILOT_QUESTIONS:
         return ""
     return f"For a pilot, limit the questions to {PILOT_QUESTIONS}; its result shows which differences all can show."

@@ -489,7 +489,7 @@ def test_learn_trains_a_ranker_reports_what_it_is_worth_and_keeps_it(
     goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
 ) -> None:
     page = goto("/evaluate?view=learn")
-    expect(page.get_by_text("Training needs a test set with at least 30 judged questions")).to_be_visible()
+    expect(page.get_by_text("It needs a test set with 30 judged questions")).to_be_visible()
     store = TestSetStore(filled)
     made = store.create("Asked often enough to learn from")
     wanted = next(iter(filled.documents.list()))

@@ -21,7 +21,6 @@ from workbench.ingestion.readers.pdf.layout import (
     has_raised_text,
     make_page_texts,
 )
-from workbench.ingestion.text import leave_out
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
@@ -136,6 +135,7 @@ class PdfPage:
     label: PageLabel  # data about its label
     has_text: bool  # false if its text is blank
     lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
+    undecodable: int  # number of undecodable characters among readable ones
     is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
     is_scan: bool  # true if an image covers the page
     exceeds: bool  # true if it has content outside the visible area
@@ -346,13 +346,13 @@ def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
         complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0))
     )
     lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
-    leave_out("undecodable characters", 0 if lacks_text else undecodable)
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
         label=read_label(page),
         has_text=bool(page.text.strip()),
         lacks_text=lacks_text,
+        undecodable=0 if lacks_text else undecodable,
         is_garbled=garbled,
         is_scan=covered,
         exceeds=_exceeds_page(page),

@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.formatting import MB
 from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
 from workbench.ingestion.ocr.document import (
     INSTALL_ADVICE,
@@ -145,6 +144,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     except UnreadableDocument:
         data = whole = _rebuild_file(data)
         file = read_pages(data, name, left_out)
+    leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
@@ -260,7 +260,7 @@ MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mar
 SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
 PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
 MAX_FIELD_DEPTH = 32
-MAX_LAYERED_BYTES = 5 * MB  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
+MAX_LAYERED_BYTES = 5_000_000  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
 HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
 ANY_FLAGS = re.compile(rb"/F\s+(\d{1,4})\b")
 FAILED_CHECKS = "failed checks for hidden text"

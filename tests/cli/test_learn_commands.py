@@ -137,3 +137,5 @@ def test_an_experiment_that_is_not_judged_yet_is_judged_when_it_is_resumed(
     assert resumed.code == 0 and resumed.json["status"] == "done"
     assert experiments.results(made)[0].extra["ragas"]["text_context_recall"]["measured"] > 0
     assert experiments.run(made).status == "done"
+    failing = workbench("experiments", "resume", experiments.create("Failing", test_set, make_cells(["hyde"])).id)
+    assert failing.code == 1 and "1 of 1 runs failed" in failing.out + failing.err

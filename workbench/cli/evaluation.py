@@ -144,7 +144,8 @@ def _resume_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output
     with out.progress("Experiment") as show, cancel_on_sigint(out) as should_stop:
         done = resume_experiment(wb, arguments.id, budget=arguments.budget, on_progress=show, should_stop=should_stop)
     out.sentence(done, f"{done.status.capitalize()}. {done.message}")
-    return 0 if done.status == "done" else FAILURE
+    failed = any(result.error for result in _open_experiments(wb).results(done.id))
+    return 0 if done.status == "done" and not failed else FAILURE
 
 
 def _annotate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

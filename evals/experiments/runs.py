@@ -982,10 +982,11 @@ def parse_answer(row: Row) -> Ranking:
     """Return an answer from its stored row."""
     hits, within = (tuple(_parse_passage(hit) for hit in row[name]) for name in ("passages", "within"))
     place = (row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]), within)
-    stored = row["reply"] or {}
+    usage = dict(row["usage"])
+    stored = usage.pop("reply", None) or row["reply"] or {}  # earlier exports have it there
     if "scores" in stored:
-        return Ranking(*place, Usage(**row["usage"]), verdict=stored)
-    return Ranking(*place, Usage(**row["usage"]), _parse_reply(stored) if stored else None)
+        return Ranking(*place, Usage(**usage), verdict=stored)
+    return Ranking(*place, Usage(**usage), _parse_reply(stored) if stored else None)
 
 
 def _parse_reply(row: Row) -> Reply:

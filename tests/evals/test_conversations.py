@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from evals.evaluation import compare_in_slices, index_corpus
@@ -277,6 +278,22 @@ def test_an_experiment_also_answers_and_repeats_what_calls_an_llm(
     scores, [lift] = experiments.answers(made.id)
     assert list(scores) == [line.label for line in experiments.leaderboard(made.id)]
     assert (lift.retrieval.metric, lift.answers.metric) == ("mrr@10", "citation-recall")
+
+
+def test_answers_of_an_export_of_an_earlier_version_are_read(
+    wb: Workbench, beir: WriteTestSet, database_url: str
+) -> None:
+    experiments = wb.experiments
+    animals = experiments.test_sets.add(load_test_set(beir())).id
+    made = experiments.run(experiments.create("Answered", animals, ["keyword"], metrics=["mrr@10"], answers=True).id)
+    before = experiments.answers(made.id)
+    with psycopg.connect(database_url) as connection:  # where that version stored replies
+        connection.execute(
+            "UPDATE eval_answers SET usage = usage || jsonb_build_object('reply', reply), reply = NULL "
+            "WHERE reply IS NOT NULL"
+        )
+    assert experiments.answers(made.id) == before and before[0]["keyword"].questions > 0
+    assert experiments.run(made.id).status == "done"
 
 
 def test_a_run_file_has_no_answers_and_the_others_keep_theirs(wb: Workbench, beir: WriteTestSet) -> None:

@@ -61,7 +61,9 @@ COMMANDS: dict[str, Command] = {
     "eval": Command(
         "Measure strategies on a test set, and compare with a baseline", evaluation.declare_eval, evaluation.run_eval
     ),
-    "experiments": Command("List and show experiments, and save notes, tags and views", evaluation.declare_experiments),
+    "experiments": Command(
+        "List, show or resume experiments, and save notes, tags and views", evaluation.declare_experiments
+    ),
     "judgments": Command(
         "Raters of a test set: agreement, disagreements, import and export", evaluation.declare_judgments
     ),

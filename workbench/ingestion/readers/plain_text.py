@@ -415,8 +415,8 @@ def read_subtitles(data: bytes, name: str) -> Draft:
     if not paragraphs:
         raise UnreadableDocument(f"'{name}' is not a subtitle file: it has no line with two times. Check its suffix.")
     title = SUBTITLE_HEAD.match(text)
-    said = "\n\n".join("\n".join(lines) for lines in paragraphs)
-    return Draft(said, title[1] if title else "", {"seconds": round(ended)})
+    spoken = "\n\n".join("\n".join(lines) for lines in paragraphs)
+    return Draft(spoken, title[1] if title else "", {"seconds": round(ended)})
 
 
 def _parse_cue_time(text: str) -> float:

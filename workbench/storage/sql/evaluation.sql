@@ -140,7 +140,8 @@ ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, la
     extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_usage: what each stored ranking and answer of an experiment took, without the texts
-SELECT r.strategy, r.parameters, r.index_settings ->> 'embedding_model' AS embedding_model, a.question_id, a.latency_ms, a.usage
+SELECT r.strategy, r.parameters, r.index_settings ->> 'embedding_model' AS embedding_model, a.question_id, a.latency_ms,
+    a.usage - 'reply' AS usage  -- earlier exports have it there
 FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id JOIN eval_answers a ON a.run_id = r.id
 WHERE x.experiment_id = %(experiment_id)s
 

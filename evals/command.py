@@ -259,7 +259,7 @@ def _judge_run(
 
     What the judge costs is part of the budget.
     """
-    from evals.judges.judging import Texts, add_ragas, judge_run, measure_judge_agreement
+    from evals.judges.judging import Texts, add_ragas, grade_again, judge_run, measure_agreement, sample_to_grade
 
     endpoint, run = _make_endpoint(wb, arguments, result.budget.left), result.run
     judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
@@ -272,7 +272,8 @@ def _judge_run(
     if endpoint is None:
         return judged, None
     texts = Texts(wb, run.test_set, run.corpus)
-    agreed = measure_judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
+    chosen = sample_to_grade(run.test_set, texts, [question.id for question in run.test_set.questions])
+    agreed = measure_agreement(grade_again(run.test_set, texts, endpoint, chosen, should_stop), endpoint.model)
     result.budget.spent += endpoint.spent.dollars
     return judged, agreed
 

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -21,7 +21,6 @@ from evals.experiments.runs import (
     Experiment,
     Judging,
     Ranking,
-    StrategyRun,
     Usage,
     list_asked,
 )
@@ -37,13 +36,13 @@ from evals.judges.scores import (
     measure_samples,
     summarise_scores,
 )
-from evals.measures.metrics import Agreement, JudgeAgreement, StoredVerdict, Verdicts
+from evals.measures.metrics import JudgeAgreement, Verdicts
 from evals.test_set import DEFAULT_GRADES, SCALES, Judgment, TestSet
 from evals.test_sets.raters import AGAIN, cohens_kappa
 from evals.test_sets.store import Rating, TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput, ModelError, NotFound, list_choices
 from workbench.runtime import check_extra
-from workbench.types import Document, JsonObject, JsonValue, OnProgress, Progress, ShouldStop, Value
+from workbench.types import Document, JsonObject, OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 MAX_DOCUMENT_CHARS = 6_000  # about 1,500 tokens, which small local models read well
@@ -57,14 +56,6 @@ Text: {text}
 Answer with JSON only: {{"grade": one of the grades in quotes}}"""
 
 
-@dataclass(frozen=True)
-class Grading:
-    """The LLM's judgments of the same spans; ``reasons`` has the reasons for missing ones, with counts."""
-
-    judgments: tuple[Judgment, ...]
-    reasons: Mapping[str, int]
-
-
 def grade_judgments(
     endpoint: Endpoint,
     judged: Sequence[Judgment],
@@ -74,29 +65,26 @@ def grade_judgments(
     *,
     grades: int = DEFAULT_GRADES,
     temperature: float = 0.0,
-) -> Grading:
-    """Grade the same spans with an LLM; ``questions`` are by id; ``text_of`` returns the judged text."""
-    verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of, grades, temperature), should_stop)
-    graded = [
-        replace(judgment, grade=value)
-        for judgment, value in zip(judged, verdicts, strict=True)
-        if isinstance(value, int)
-    ]
-    return Grading(tuple(graded), dict(Counter(value for value in verdicts if isinstance(value, str))))
+) -> list[int | str]:
+    """Return an LLM's grade of each span, or why there is none; ``questions`` are by id."""
+    return run_judging(lambda: _grade_all(endpoint, judged, questions, text_of, grades, temperature), should_stop)
 
 
-def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
-    """Return the agreement of two judges on items that both judged: the share of equal verdicts, and Cohen's kappa.
+def measure_agreement(pairs: Sequence[tuple[int, int | str]], model: str = "") -> JudgeAgreement:
+    """Return the agreement of a person's grades with an LLM's: the share of equal verdicts, and Cohen's kappa.
 
-    A verdict is relevant or not (grade above 0).
+    A verdict is relevant or not (grade above 0). A text in place of the LLM's grade is the reason why there is none.
     """
-    first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
-    second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
-    both = [(first[place], second[place]) for place in first if place in second]
-    if not both:
-        return {"pairs": 0, "agreement": None, "kappa": None}
-    observed = sum(a == b for a, b in both) / len(both)
-    return {"pairs": len(both), "agreement": round(observed, 6), "kappa": cohens_kappa(both)}
+    both = [(person > 0, llm > 0) for person, llm in pairs if isinstance(llm, int)]
+    reasons = dict(Counter(llm for _, llm in pairs if isinstance(llm, str)))
+    found: JudgeAgreement = {
+        "pairs": len(both), "agreement": None, "kappa": None,
+        "model": model, "not_graded": len(pairs) - len(both), "reasons": reasons,
+    }  # fmt: skip
+    if both:
+        found["agreement"] = round(sum(a == b for a, b in both) / len(both), 6)
+        found["kappa"] = cohens_kappa(both)
+    return found
 
 
 async def _grade_all(
@@ -161,21 +149,21 @@ class Texts:
     """Texts of passages and documents by the keys of judgments; each document is read once."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> None:
-        self._wb, self._test_set, self._corpus = wb, test_set, corpus
+        self._wb, self._test_set, self.corpus = wb, test_set, corpus
         self._ids = {key: document_id for document_id, key in corpus.keys.items()}
         self._questions = {question.id: question for question in test_set.questions}
         self._texts: dict[str, str] = {}
 
-    def sample(self, question_id: str, run: StrategyRun) -> Sample:
-        """Return one question as a sample."""
-        question, hits = self._questions[question_id], run.answers[question_id].passages[:CONTEXT_PASSAGES]
-        relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
+    def sample(self, found: Ranking) -> Sample:
+        """Return one question, with what was found, as a sample."""
+        question, hits = self._questions[found.question_id], found.passages[:CONTEXT_PASSAGES]
+        relevant = [key for key, grade in self._test_set.qrels[question.id].items() if grade > 0]
         return Sample(
-            question_id=question_id,
+            question_id=question.id,
             question=question.in_context,
             passages=tuple(self.text(hit.document)[hit.start : hit.end] for hit in hits),
             documents=tuple(dict.fromkeys(hit.document for hit in hits)),
-            reference_passages=tuple(self._references(question_id, relevant)),
+            reference_passages=tuple(self._references(question.id, relevant)),
             reference_documents=tuple(relevant),
             reference_answer=question.reference_answer,
         )
@@ -193,7 +181,7 @@ class Texts:
 
     def _document(self, key: str) -> Document | None:
         document_id = self._ids.get(key, key)
-        if self._corpus.keys and document_id not in self._corpus.keys:
+        if self.corpus.keys and document_id not in self.corpus.keys:
             return None
         try:
             return self._wb.documents.get(document_id)
@@ -206,7 +194,7 @@ class Texts:
             return [text for text in map(self.judged_text, spans) if text]
         texts = []
         for document in filter(None, map(self._document, relevant)):
-            passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
+            passages = self._wb.documents.passages(document.id, index=self.corpus.index.name)
             texts += [passage.text for passage in passages]
         return texts[:MAX_REFERENCE_PASSAGES]
 
@@ -216,24 +204,21 @@ class Texts:
 MAX_JUDGMENTS = 50  # judgments that the LLM repeats, one call each
 
 
-def measure_judge_agreement(
-    test_set: TestSet, texts: Texts, endpoint: Endpoint, should_stop: ShouldStop | None = None
-) -> JudgeAgreement:
-    """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
+def sample_to_grade(test_set: TestSet, texts: Texts, questions: Iterable[str]) -> list[Judgment]:
+    """Return the judgments of these questions that an LLM repeats: at most 50 whose text exists, half of them
+    relevant if possible."""
+    wanted = set(questions)
+    existing = [one for one in test_set.judgments if one.question_id in wanted and texts.judged_text(one).strip()]
+    return sample_judgments(existing, MAX_JUDGMENTS)
+
+
+def grade_again(
+    test_set: TestSet, texts: Texts, endpoint: Endpoint, chosen: Sequence[Judgment], should_stop: ShouldStop | None
+) -> list[tuple[int, int | str]]:
+    """Return the test set's grade of each judgment with the LLM's, or why it has none."""
     questions = {question.id: question.in_context for question in test_set.questions}
-    judgeable = [
-        judgment
-        for judgment in test_set.judgments
-        if judgment.question_id in questions and texts.judged_text(judgment).strip()
-    ]
-    chosen = sample_judgments(judgeable, MAX_JUDGMENTS)
-    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop, grades=test_set.grades)
-    return {
-        **measure_agreement(chosen, graded.judgments),
-        "model": endpoint.model,
-        "not_graded": len(chosen) - len(graded.judgments),
-        "reasons": dict(graded.reasons),
-    }
+    given = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop, grades=test_set.grades)
+    return [(one.grade, grade) for one, grade in zip(chosen, given, strict=True)]
 
 
 def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
@@ -310,13 +295,14 @@ def rate_by_llm(
         if on_progress is not None:
             on_progress(Progress(done, rounds, f"round {done + 1}"))
         warmth, name = (AGAIN_TEMPERATURE, endpoint.model + AGAIN) if done else (0.0, endpoint.model)
-        graded = grade_judgments(
+        given = grade_judgments(
             endpoint, chosen, questions, texts.judged_text, should_stop, grades=info.grades, temperature=warmth
         )
-        reasons.update(graded.reasons)
-        judged += len(graded.judgments)
-        chosen = graded.judgments  # a second round is of use only for what the first one graded
-        store.rate(info.id, [Rating(judgment, name, "llm") for judgment in graded.judgments])
+        reasons.update(grade for grade in given if isinstance(grade, str))
+        # a second round is of use only for what the first one graded
+        chosen = [replace(one, grade=grade) for one, grade in zip(chosen, given, strict=True) if isinstance(grade, int)]
+        judged += len(chosen)
+        store.rate(info.id, [Rating(judgment, name, "llm") for judgment in chosen])
     return LlmRating(endpoint.model, judged, left_out, dict(reasons))
 
 
@@ -369,21 +355,33 @@ def judge_run(
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
-    encoder = wb.corpus.index_encoder(run.corpus.index)
     for name, strategy in run.strategies.items():
-        samples: list[Sample] = []
-        for question_id in list(strategy.answers)[:questions]:
-            check_stop(should_stop)
-            samples.append(texts.sample(question_id, strategy))
+        found = list(strategy.answers.values())[:questions]
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None
-        if own is not None:
-            samples = add_answers(own, samples, should_stop)
-        metrics = FREE_METRICS if own is None else (*FREE_METRICS, *JUDGED_METRICS)
-        judged[name] = measure_samples(
-            samples, metrics, judge=scorer, encoder=encoder, endpoint=own,
-            on_progress=on_progress, should_stop=should_stop,
-        )  # fmt: skip
+        judged[name] = _score_found(wb, texts, found, own, scorer, should_stop, on_progress)
     return judged
+
+
+def _score_found(
+    wb: Workbench,
+    texts: Texts,
+    found: Sequence[Ranking],
+    endpoint: Endpoint | None,
+    scorer: ScorerFactory,
+    should_stop: ShouldStop | None,
+    on_progress: OnProgress | None = None,
+) -> dict[str, JudgedMetric]:
+    samples: list[Sample] = []
+    for one in found:
+        check_stop(should_stop)
+        samples.append(texts.sample(one))
+    if endpoint is not None:
+        samples = add_answers(endpoint, samples, should_stop)
+    return measure_samples(
+        samples, FREE_METRICS if endpoint is None else (*FREE_METRICS, *JUDGED_METRICS), judge=scorer,
+        encoder=wb.corpus.index_encoder(texts.corpus.index), endpoint=endpoint,
+        on_progress=on_progress, should_stop=should_stop,
+    )  # fmt: skip
 
 
 class RunJudge:
@@ -410,20 +408,21 @@ class RunJudge:
         if self._endpoint is not None:
             own = self._parts.setdefault(cell.label, self._endpoint.share(len(cells) - cells.index(cell)))
         began, before = time.perf_counter(), replace(own.spent) if own else Spending()
-        run = StrategyRun(cell.strategy, cell.parameters, {one.question_id: one for one in found}, {})
-        samples = [texts.sample(one.question_id, run) for one in found]
-        if own is not None:
-            samples = add_answers(own, samples, self._should_stop)
-        scored = measure_samples(
-            samples, FREE_METRICS if own is None else (*FREE_METRICS, *JUDGED_METRICS), judge=self._scorer,
-            encoder=self._wb.corpus.index_encoder(corpus.index), endpoint=own, should_stop=self._should_stop,
-        )  # fmt: skip
+        scored = _score_found(self._wb, texts, found, own, self._scorer, self._should_stop)
         verdicts: list[JsonObject] = [
             {"scores": {name: metric.outcomes[one.question_id] for name, metric in scored.items()}} for one in found
         ]
         if own is not None and cell == cells[0]:
+            asked = [question.id for question in list_asked(test_set, answers=False, judge=True)]
+            ids = {one.question_id for one in found}
+            chosen = [one for one in sample_to_grade(test_set, texts, asked) if one.question_id in ids]
+            given = grade_again(test_set, texts, own, chosen, self._should_stop)
             for one, verdict in zip(found, verdicts, strict=True):
-                verdict["grades"] = self._grade(test_set, texts, own, one.question_id)
+                verdict["grades"] = [
+                    list(pair)
+                    for place, pair in zip(chosen, given, strict=True)
+                    if place.question_id == one.question_id
+                ]
         usage = Usage()
         if own is not None:
             written = own.spent.written - before.written
@@ -433,22 +432,6 @@ class RunJudge:
             Ranking(one.question_id, (), (), each, usage=Usage() if place else usage, verdict=verdict)
             for place, (one, verdict) in enumerate(zip(found, verdicts, strict=True))
         ]
-
-    def _grade(self, test_set: TestSet, texts: Texts, endpoint: Endpoint, question_id: str) -> list[JsonValue]:
-        """Return the test set's and the LLM's grade of each sampled judgment of a question, or why there is none."""
-        asked = list_asked(test_set, answers=False, judge=True)
-        questions = {question.id: question.in_context for question in asked}
-        judgeable = [
-            one for one in test_set.judgments if one.question_id in questions and texts.judged_text(one).strip()
-        ]
-        chosen = [one for one in sample_judgments(judgeable, MAX_JUDGMENTS) if one.question_id == question_id]
-        graded: list[JsonValue] = []
-        for one in chosen:
-            given = grade_judgments(
-                endpoint, [one], questions, texts.judged_text, self._should_stop, grades=test_set.grades
-            )
-            graded.append([one.grade, given.judgments[0].grade if given.judgments else next(iter(given.reasons))])
-        return graded
 
 
 def judge_experiment(
@@ -516,21 +499,13 @@ def note_verdicts(experiments: Experiments, experiment: Experiment, model: str) 
     results = {one.cell.label: one for one in experiments.results(experiment.id)}
     for judge in dict.fromkeys(cell.judge for cell in experiment.cells if cell.judge):
         found = {label: rows for label, rows in experiments.verdicts(experiment, judge).items() if rows}
-        agreed = _summarise_grades(found, model) if judge != FREE else None
+        pairs = [pair for rows in found.values() for row in rows for pair in row.get("grades", ())]
+        agreed = measure_agreement(pairs, model) if judge != FREE else None
         for label, rows in found.items():
             noted: Verdicts = {"ragas": summarise_scores(rows)}
             if agreed is not None:
                 noted["judge"], noted["prompts"] = agreed, judge
             experiments.note(experiment, results[label], noted)
-
-
-def _summarise_grades(found: Mapping[str, Sequence[StoredVerdict]], model: str) -> JudgeAgreement:
-    pairs = [pair for rows in found.values() for row in rows for pair in row.get("grades", ())]
-    human = [Judgment("", str(place), grade) for place, (grade, _) in enumerate(pairs)]
-    given = [(place, grade) for place, (_, grade) in enumerate(pairs) if isinstance(grade, int)]
-    reasons = Counter(reason for _, reason in pairs if isinstance(reason, str))
-    agreement = measure_agreement(human, [Judgment("", str(place), grade) for place, grade in given])
-    return {**agreement, "model": model, "not_graded": len(pairs) - len(given), "reasons": dict(reasons)}
 
 
 def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:

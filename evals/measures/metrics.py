@@ -259,20 +259,15 @@ class RagasSummary(TypedDict):
     reasons: dict[str, int]
 
 
-class Agreement(TypedDict):
-    """Agreement of two judges on ``pairs`` spans: the share of equal verdicts, and Cohen's kappa (0 is chance)."""
+class JudgeAgreement(TypedDict):
+    """Agreement of a language model with a test set: the share of equal verdicts, and Cohen's kappa (0 is chance)."""
 
-    pairs: int
+    pairs: int  # judgments that both graded
     agreement: float | None
     kappa: float | None
-
-
-class JudgeAgreement(Agreement):
-    """Agreement of a language model with a test set; ``reasons`` explains missing grades, with counts."""
-
     model: str
     not_graded: int
-    reasons: dict[str, int]
+    reasons: dict[str, int]  # for missing grades, with counts
 
 
 class StoredVerdict(TypedDict):

@@ -46,7 +46,7 @@ def test_it_answers_and_grades(judging: tuple[Endpoint, Encoder]) -> None:
     (sample,) = add_answers(endpoint, [Sample("q1", QUESTION, (PASSAGE,))])
     assert sample.answer and not sample.no_answer
     graded = grade_judgments(endpoint, [Judgment("q1", "d1", 2)], {"q1": QUESTION}, lambda _: PASSAGE)
-    assert len(graded.judgments) == 1 and not graded.reasons
+    assert len(graded) == 1 and isinstance(graded[0], int)
 
 
 def test_the_schema_of_a_prompt_of_ragas_is_read() -> None:

@@ -182,11 +182,12 @@ def test_a_wide_table_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:
     # 2 of 4 alike; each says "relevant" half the time, so .5 is expected by chance: kappa (.5 - .5) / (1 - .5) = 0
-    human = [Judgment("q", name, grade) for name, grade in zip("abcde", (2, 1, 0, 0, 2), strict=True)]
-    llm = [Judgment("q", name, grade) for name, grade in zip("abcdx", (2, 0, 1, 0, 2), strict=True)]
-    assert measure_agreement(human, llm) == {"pairs": 4, "agreement": 0.5, "kappa": 0.0}
-    assert measure_agreement(human, human)["kappa"] == 1.0
-    assert measure_agreement(human, []) == {"pairs": 0, "agreement": None, "kappa": None}
+    found = measure_agreement([(2, 2), (1, 0), (0, 1), (0, 0), (2, "No answer.")], "small")
+    assert (found["pairs"], found["agreement"], found["kappa"]) == (4, 0.5, 0.0)
+    assert (found["model"], found["not_graded"], found["reasons"]) == ("small", 1, {"No answer.": 1})
+    assert measure_agreement([(2, 2), (1, 1), (0, 0), (0, 0)])["kappa"] == 1.0
+    none = measure_agreement([(2, "No answer.")])
+    assert (none["pairs"], none["agreement"], none["kappa"]) == (0, None, None)
 
 
 def test_an_llm_grades_what_a_person_has_graded(start_judge: StartJudge) -> None:
@@ -194,10 +195,9 @@ def test_an_llm_grades_what_a_person_has_graded(start_judge: StartJudge) -> None
     texts = {"cats": GOOD.passages[0], "fish": BAD.passages[0]}
     questions = {"q": GOOD.question}
     graded = grade_judgments(start_judge("good"), human, questions, lambda judgment: texts[judgment.document])
-    assert [judgment.grade for judgment in graded.judgments] == [2, 0]
-    assert measure_agreement(human, graded.judgments)["kappa"] == 1.0
+    assert graded == [2, 0]
     refused = grade_judgments(start_judge("nonsense"), human, questions, lambda judgment: texts[judgment.document])
-    assert (refused.judgments, refused.reasons) == ((), {INVALID_ANSWER_REASON: 2})
+    assert refused == [INVALID_ANSWER_REASON] * 2
 
 
 def test_an_llm_writes_questions_and_what_it_could_not_write_is_counted(start_judge: StartJudge) -> None:

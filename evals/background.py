@@ -42,6 +42,7 @@ MAX_RECENT_JOBS = 200  # jobs searched for an experiment's own
 
 
 JUDGES = {"free": "free", "llm": "built-in", "llm-ragas": "ragas"}  # by the value of ``ragas``
+WITH_LLM = ("llm", "llm-ragas")  # of them, those that call an LLM
 
 
 def make_runners(wb: Workbench) -> dict[str, Runner]:
@@ -106,7 +107,7 @@ def enqueue_on_sample(
 
 def _check_judging(wb: Workbench, ragas: str) -> None:
     check_extra("eval")
-    if ragas in ("llm", "llm-ragas"):
+    if ragas in WITH_LLM:
         Endpoint.from_workbench(wb)
     if ragas == "llm-ragas":
         check_extra("ragas")
@@ -175,10 +176,10 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
             as_text(plan["title"]), as_text(outcome.result["test_set"]), parse_cells(plan["cells"]),
             metrics=as_texts(plan["metrics"]), limit_queries=limit, experiment_id=experiment_id,
             answers=plan["answers"] is True, repeats=as_integer(plan["repeats"]),
-            budget=None if plan.get("budget") is None else as_number(plan["budget"]),
         )  # fmt: skip
     if find_job(wb, experiment.id) is None:
-        enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))
+        budget = None if plan.get("budget") is None else as_number(plan["budget"])
+        enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]), budget=budget)
     return Outcome(outcome.result | {"experiment": experiment.id}, outcome.message)
 
 

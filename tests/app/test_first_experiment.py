@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from evals.background import make_runners
 from evals.experiments.catalogue import Experiments
 from evals.test_sets.store import TestSetStore
+from workbench import Workbench
 from workbench.app.state.shared import OPENING
 from workbench.jobs.sharing import Assignment
 
@@ -76,3 +77,19 @@ def test_a_second_try_of_the_job_takes_the_experiment_that_the_first_one_made(wb
     (experiment,) = Experiments(wb).list()
     assert outcome.result["experiment"] == experiment.id
     assert len(wb.jobs.list(kind="experiment")) == 1
+
+
+def test_a_budget_can_stop_an_experiment_in_which_only_the_judge_costs_money(make_settings, llm_url):
+    with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="plain", llm_price="2/10")) as wb:
+        OPENING.use(wb)
+        app = AppTest.from_function(page, default_timeout=30).run()
+        assert "build_budget" not in app.session_state  # no part of it has a price
+        app.selectbox(key="build_ragas").set_value("llm").run()
+        app.number_input(key="build_budget").set_value(0.01)
+        app.button(key="experiment_go").click().run()
+        assert not app.exception and not app.error
+        wb.work(make_runners(wb))
+        done = [wb.jobs.wait(job.id, timeout=LONG) for job in wb.jobs.in_view()]
+        (experiment,) = Experiments(wb).list()
+        assert {job.status for job in done} == {"completed"} and experiment.budget == 0.01
+        assert sum(bool(cell.judge) for cell in experiment.cells) == 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import streamlit as st
 
-from evals.background import enqueue_experiment, enqueue_on_sample
+from evals.background import WITH_LLM, enqueue_experiment, enqueue_on_sample
 from evals.evaluation import (
     DEFAULT_METRICS,
     MAX_REPEATS,
@@ -307,13 +307,13 @@ def show_plan_form(wb: Workbench) -> None:
         chosen = chosen.spread(measures.limit)
         questions, has_llm = len(chosen.answerable), wb.settings.has_llm
         planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
-        costs = estimate_cost(wb, chosen, planned)
+        costs = estimate_cost(wb, chosen, planned, judges=measures.ragas in WITH_LLM)
         wanted = None
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if costs:
                 budget = st.number_input(
                     "Budget ($)", 0.01, None, None, key="build_budget", placeholder="None", width=140,
-                    help="The experiment stops when its searches and answers have cost this much.",
+                    help="The experiment stops when its searches, answers and judgments have cost this much.",
                 )  # fmt: skip
                 measures = measures._replace(budget=budget)
             if len(cells) > 1 and test_set != SAMPLE_NAME:
@@ -439,9 +439,9 @@ def _start_experiment(wb: Workbench, test_set: str, cells: Sequence[Cell], measu
             st.rerun()
         experiment = Experiments(wb).create(
             title, test_set, cells, metrics=measures.metrics, limit_queries=measures.limit,
-            answers=measures.answers, repeats=measures.repeats, budget=measures.budget,
+            answers=measures.answers, repeats=measures.repeats,
         )  # fmt: skip
-        enqueue_experiment(wb, experiment.id, ragas=measures.ragas)
+        enqueue_experiment(wb, experiment.id, ragas=measures.ragas, budget=measures.budget)
         address.put(experiment=experiment.id, new=None, dataset=None)
         st.rerun()
 

@@ -283,13 +283,11 @@ def _load_test_set(
 ) -> TestSet:
     """Return the test set, with the judgments of a judged pool if there is one."""
     from evals.evaluation import TestSets, add_judgments
+    from evals.test_sets.folders import read_text
 
     test_set = TestSets(wb).read(arguments.test_set, scope)
     if arguments.judgments:
-        try:
-            text = Path(arguments.judgments).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"{arguments.judgments} is not readable as UTF-8 text ({error}); check it.") from error
+        text = read_text(Path(arguments.judgments))
         test_set, reading = add_judgments(wb, test_set, arguments.test_set, text, arguments.rater)
         for sentence in reading.describe():
             say(sentence)
@@ -322,7 +320,8 @@ def write_pool(
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     write_report(Path(arguments.pool), text)
-    say(f"{arguments.pool}: {made.describe()} Fill in the column grade (relevant, partly, not), then use --judgments.")
+    names = ", ".join(reversed(test_set.scale))
+    say(f"{arguments.pool}: {made.describe()} Fill in the column grade ({names}), then use --judgments.")
     place: JsonObject = {"dataset": test_set.name, "file": str(arguments.pool), "depth": arguments.pool_depth}
     counts: JsonObject = {"pairs": len(made.items), "total": made.total, "judged": made.judged}
     return place | counts | {"left_out": made.left_out}, 0

@@ -37,7 +37,6 @@ SCALES: dict[int, dict[str, str]] = {
     },
 }
 DEFAULT_GRADES = 3
-GRADE_VALUES = {name: value for value, name in enumerate(SCALES[DEFAULT_GRADES])}  # the verdicts of a person on a hit
 OWN_CORPUS_TEXT = "its own corpus"
 MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 

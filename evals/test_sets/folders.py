@@ -74,7 +74,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
-        raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
+        raise InvalidInput(f"The folder {path.resolve().parent.name!r} has no {path.name}; add it.") from None
     except OSError as error:
         raise InvalidInput(f"Failed to open {path.name} ({error.strerror}); check its permissions.") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -130,12 +130,15 @@ class RaterAgreement(Value):
         """Return a sentence."""
         if len(self.raters) < 2:
             return f"Named raters of {self.test_set!r}: {len(self.raters)}; agreement needs two."
-        alpha = self.scales[0].alpha
-        figure = "is not defined" if alpha is None else f"is {alpha:.2f} (0 is chance, 1 is perfect)"
+        alphas = "; ".join(f"{_format_alpha(one.alpha)} for {one.scale}" for one in self.scales)
         return (
-            f"Krippendorff's alpha of {len(self.raters)} raters {figure}. Judged by at least two: "
-            f"{self.scales[0].places:,}. Disagreements to settle: {self.disagreements:,}."
+            f"Krippendorff's alpha of {len(self.raters)} raters: {alphas} (0 is chance, 1 is perfect). Judged by at "
+            f"least two: {self.scales[0].places:,}. Disagreements to settle: {self.disagreements:,}."
         )
+
+
+def _format_alpha(alpha: float | None) -> str:
+    return "undefined" if alpha is None else f"{alpha:.2f}"
 
 
 def measure_raters(test_set: str, grades: int, ratings: Sequence[Rating]) -> RaterAgreement:
@@ -161,6 +164,9 @@ def measure_raters(test_set: str, grades: int, ratings: Sequence[Rating]) -> Rat
         figures.append(RaterFigures(name, KINDS.get(kinds[name], "person"), len(own), rate, consistency))
     scales = [f"{grades} grades", *([BINARY] if grades > 2 else [])]
     measured = [_measure_scale(scale, first) for scale in scales]
+    people = {name: own for name, own in first.items() if kinds[name] not in KINDS}
+    if 1 < len(people) < len(first):  # a machine that differs from all of them lowers the others' figure
+        measured += [([], replace(_measure_scale(scale, people)[1], scale=f"{scale}, people only")) for scale in scales]
     return RaterAgreement(
         test_set,
         grades,

@@ -57,3 +57,18 @@ def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(sto
     said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not relevant"}])
     assert said == "1 judgment changed, 1 removed."
     assert [(j.document, j.grade, j.start) for j in store.load(asked).judgments] == [("doc_a", 0, 3)]
+
+
+def test_grades_have_the_names_of_the_scale_and_a_row_that_is_gone_is_gone_for_every_rater(
+    store: TestSetStore, asked: str
+) -> None:
+    store.update(asked, grades=5)
+    store.judge(asked, "q1", "doc_b", None)
+    for rater, grade in (("Ada", "perfect"), ("Bo", "related")):
+        store.judge(asked, "q1", "doc_b", grade, rater=rater, reason="Read it")
+    listed = store.load(asked).judgments
+    rows = [{"place": place, "Grade": {2: "partly", 1: "related"}[one.grade]} for place, one in enumerate(listed)]
+    assert save_judgments(store, asked, listed, rows).startswith("0 ")  # the rows as they are shown
+    (span,) = [row for row, one in zip(rows, listed, strict=True) if one.is_span]
+    assert save_judgments(store, asked, listed, [span | {"Grade": "relevant"}]) == "1 judgment changed, 1 removed."
+    assert [(one.document, one.grade) for one in store.load(asked).judgments] == [("doc_a", 3)]

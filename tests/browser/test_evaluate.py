@@ -327,6 +327,10 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
         for number, key in enumerate(keys):
             expect(page.get_by_text(re.compile(f"^{number} of "))).to_be_visible(timeout=FIRST)
             queue.append(item.locator("strong").inner_text())
+            expect(item.get_by_role("textbox", name="Why")).to_have_value("")
+            if key == "1":
+                item.get_by_role("textbox", name="Why").fill("Names the gauge")
+                item.get_by_role("textbox", name="Why").press("Tab")
             page.keyboard.press(key)
         expect(page.get_by_text(re.compile("^2 of "))).to_be_visible()
         queues.append(queue)
@@ -338,10 +342,16 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
     keep("evaluate_raters")
     page.get_by_role("table", name="Disagreements").get_by_role("button", name="tide gauge").click()
     expect(page.get_by_role("dialog")).to_contain_text("Ada: relevant, Bo: partly")
+    expect(page.get_by_role("dialog")).to_contain_text("Ada: Names the gauge")
+    page.get_by_role("dialog").get_by_role("textbox", name="Why").fill("It only names it")
+    page.get_by_role("dialog").get_by_role("textbox", name="Why").press("Tab")
     keep("evaluate_settle")
     page.get_by_role("dialog").get_by_role("button", name="Partly").click()
     expect(page.get_by_text("Disagreements to settle: 0.")).to_be_visible()
     assert [one.grade for one in store.load(made.id).judgments if one.grade] == [1]
+    assert [(one.rater, one.reason) for one in store.ratings(made.id) if one.reason] == [
+        ("Ada", "Names the gauge"), ("", "It only names it"),
+    ]  # fmt: skip
     store.delete(made.id)
 
 

@@ -122,12 +122,13 @@ def test_the_command_writes_a_pool_and_uses_its_judgments(wb: Workbench, beir: W
     assert counts["pairs"] == len(rows) > 0 and "pairs to judge" in shown[-1]
     assert not any("keyword" in value or "vector" in value for row in rows for value in row.values())
     assert all(row["text"] and row["title"] for row in rows) and {row["grade"] for row in rows} == {""}
-    rows[0]["grade"] = "not"
+    assert shown[-1].endswith("Fill in the column grade (relevant, partly, not), then use --judgments.")
+    rows[0]["grade"], rows[0]["title"] = "not", "Café"
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
-    queue.write_text(stream.getvalue())
+    queue.write_text(stream.getvalue(), encoding="latin-1")  # as a spreadsheet saves it
     shown.clear()
     payload, code = evaluate(wb, parser.parse_args([*words, "--judgments", str(queue)]), say=shown.append)
     assert code == 0 and shown[0] == "Read 1 judgment."
@@ -137,5 +138,10 @@ def test_the_command_writes_a_pool_and_uses_its_judgments(wb: Workbench, beir: W
     assert set(keyword["unjudged"]) == {"ndcg@10", "bpref"} and set(keyword["bounds"]) == {"ndcg@10"}  # pyright: ignore
     stored = wb.test_sets.load(info.id)
     assert stored.version == info.version + 1 and stored.qrels[rows[0]["id"]][rows[0]["document"]] == 0
+    wb.test_sets.update(info.id, grades=4)
+    write_pool(wb, parser.parse_args([*words, "--pool", str(tmp_path / "of_four.csv")]), say=shown.append)
+    assert "(perfect, relevant, related, not)" in shown[-1]
+    with pytest.raises(InvalidInput, match=f"The folder '{tmp_path.name}' has no none.csv; add it."):
+        evaluate(wb, parser.parse_args([*words, "--judgments", str(tmp_path / "none.csv")]), say=shown.append)
     made, _ = add_judgments(wb, OPEN, "not stored", "id,document,grade\nq1,x,not\n")
     assert made.qrels["q1"]["x"] == 0 and OPEN.qrels["q1"]["x"] == 1

@@ -73,6 +73,17 @@ def test_a_sole_person_without_a_name_is_compared_with_an_llm_and_an_agent() -> 
     assert "(no name)" not in [one.rater for one in measure_raters("M", 2, [*rate("", "1"), *rate("A", "1")]).raters]
 
 
+def test_agreement_is_by_scale_and_of_people_alone_if_a_machine_rates_too() -> None:
+    people = [*rate("Ada", "0120"), *rate("Bo", "0120")]
+    found = measure_raters("Mine", 3, [*people, *rate("m", "2000", "llm")])
+    assert [(one.scale, one.places, one.alpha) for one in found.scales if "people" in one.scale] == [
+        ("3 grades, people only", 4, 1.0), ("relevant or not, people only", 4, 1.0),
+    ]  # fmt: skip
+    assert [one.scale for one in found.scales[:2]] == ["3 grades", "relevant or not"] and found.scales[0].alpha != 1.0
+    assert "1.00 for 3 grades, people only" in found.describe()
+    assert [one.scale for one in measure_raters("Mine", 3, people).scales] == ["3 grades", "relevant or not"]
+
+
 @pytest.fixture
 def pets(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
     """Two questions of a stored test set over the user's documents."""

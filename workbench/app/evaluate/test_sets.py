@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,9 +22,11 @@ from evals.evaluation import (
 )
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
-from evals.test_set import GRADE_VALUES, SCALES, Judgment, Question, TestSet
+from evals.test_set import SCALES, Judgment, Place, Question, TestSet
 from evals.test_sets.exchange import to_csv
 from evals.test_sets.folders import SAMPLE_NAME
+from evals.test_sets.raters import AGAIN
+from evals.test_sets.store import Rating
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.state import address
@@ -234,7 +236,6 @@ def _report_added(change: Callable[[], ImportReport]) -> None:
 
 MAX_ROWS = 5_000  # rows in an editor
 MAX_POOL_CHARS = 1_500  # of a document of a pool, from the passage that was found
-GRADE_NAMES = {0: "not relevant", 1: "partly", 2: "relevant", 3: "highly relevant"}
 ORIGIN_TITLES = {
     "folder": "folder",
     "person": "person",
@@ -314,27 +315,33 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
     texts = {question.id: question.text for question in test_set.questions}
     documents = JudgedDocuments(wb, test_set)
     listed = list(test_set.judgments[:MAX_ROWS])
+    given: dict[Place, list[Rating]] = {}
+    for rating in store.ratings(info.id):
+        given.setdefault(rating.judgment.place, []).append(rating)
     rows = [
         {
             "place": place,
             "Question": texts.get(j.question_id, j.question_id),
             "Document": documents.name(j.document),
-            "Grade": _grade_name(j.grade),
+            "Grade": _name_grade(info, j.grade),
             "Part": (j.quote or f"characters {j.start} to {j.end}") if j.is_span else "whole document",
-            "By": "agents (weak)" if j.place in test_set.by_agents else "",
+            **_describe_ratings(given[j.place], is_weak=j.place in test_set.by_agents),
         }
         for place, j in enumerate(listed)
     ]
+    columns = ("Question", "Document", "Grade", "Part", "By", "When", "Why")
     sheet = st.data_editor(
-        _make_frame(rows, ("Question", "Document", "Grade", "Part", "By"), ("place",)),
+        _make_frame(rows, columns, ("place",)),
         key=f"judgments_{info.id}_{info.version}",
         num_rows="delete",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Document", "Grade", "Part", "By"),
-        disabled=("Question", "Document", "Part", "By"),
+        column_order=columns,
+        disabled=[name for name in columns if name != "Grade"],
         column_config={
-            "Grade": st.column_config.SelectboxColumn(options=list(GRADE_NAMES.values()), required=True, width="small"),
+            "Grade": st.column_config.SelectboxColumn(
+                options=list(_list_grade_names(info, listed)), required=True, width="small"
+            ),
             "Question": st.column_config.TextColumn(width="large"),
         },
     )
@@ -345,27 +352,40 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
 
 
 def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
-    """Store the changed grades and remove the missing rows; return a summary."""
-    grades = {int(row["place"] or 0): _grade(str(row["Grade"])) for row in rows}
-    removals = [judgment for place, judgment in enumerate(listed) if place not in grades]
+    """Store the changed grades and remove the missing rows, of all raters; return a summary."""
+    names = _list_grade_names(store.info(key), listed)
+    grades = {int(row["place"] or 0): names[str(row["Grade"])] for row in rows}
+    removals = {judgment.place for place, judgment in enumerate(listed) if place not in grades}
     changed = [
-        Judgment(j.question_id, j.document, grades[place], j.start, j.end, j.quote)
-        for place, j in enumerate(listed)
-        if place in grades and grades[place] != _grade(_grade_name(j.grade))  # grades outside these four stay
+        replace(judgment, grade=grades[place])
+        for place, judgment in enumerate(listed)
+        if place in grades and grades[place] != judgment.grade
     ]
     if changed:
         store.judge_all(key, changed)
-    for judgment in removals:
-        store.judge(key, judgment.question_id, judgment.document, None, start=judgment.start, end=judgment.end)
+    for one in [one for one in store.ratings(key) if one.judgment.place in removals]:
+        question_id, document, start, end = one.judgment.place
+        store.judge(key, question_id, document, None, start=start, end=end, judge=one.judge, rater=one.rater)
     return f"{count_text(len(changed), 'judgment')} changed, {len(removals)} removed."
 
 
-def _grade_name(grade: int) -> str:
-    return GRADE_NAMES[min(3, max(0, grade))]
+def _name_grade(info: TestSetInfo, grade: int) -> str:
+    """Return the name of a grade, or its number if the scale of the test set does not have it."""
+    names = ["not relevant", *list(SCALES[info.grades])[1:]]
+    return names[grade] if grade in range(info.grades) else str(grade)
 
 
-def _grade(name: str) -> int:
-    return next((grade for grade, title in GRADE_NAMES.items() if title == name), GRADE_VALUES["relevant"])
+def _list_grade_names(info: TestSetInfo, listed: Sequence[Judgment]) -> dict[str, int]:
+    """Return {name: grade} for the scale of a test set and for the grades that it has."""
+    return {_name_grade(info, grade): grade for grade in (*range(info.grades), *(one.grade for one in listed))}
+
+
+def _describe_ratings(ratings: Sequence[Rating], *, is_weak: bool) -> dict[str, str]:
+    """Return who judged a place, when it was judged last, and why."""
+    names = ", ".join(one.rater or one.judge for one in ratings if not one.rater.endswith(AGAIN))
+    last = max((one.at for one in ratings if one.at), default=None)
+    why = "; ".join(f"{one.rater}: {one.reason}".removeprefix(": ") for one in ratings if one.reason)
+    return {"By": f"{names} (weak)" if is_weak else names, "When": make_time_cell(last)["text"], "Why": why}
 
 
 def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
@@ -466,6 +486,7 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
                     on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
             st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
+        st.text_input("Why", key="pool_why", placeholder="Optional", label_visibility="collapsed", max_chars=1000)
         st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
         st.text(strip_markdown(text))
         if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
@@ -488,7 +509,9 @@ def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: s
     """Store the grade of the first document that waits; None clears the last one, which waits again."""
     item = queue.judged[-1] if grade is None else queue.waiting[0]
     with report_errors(st.toast):
-        TestSetStore(wb).judge(test_set_id, item.question_id, item.document, grade, rater=queue.rater)
+        why = str(st.session_state.get("pool_why", ""))
+        TestSetStore(wb).judge(test_set_id, item.question_id, item.document, grade, rater=queue.rater, reason=why)
+        st.session_state["pool_why"] = ""
         if grade is None:
             queue.waiting.insert(0, queue.judged.pop())
         else:
@@ -499,6 +522,7 @@ def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: s
 
 RATER_COLUMNS = (
     Column("rater", "Rater"),
+    Column("kind", "Kind"),
     Column("judgments", "Judgments", "number"),
     Column("relevant", "Relevant", "shown", "right"),
     Column("consistent", "Same in a second round", "shown", "right"),
@@ -527,7 +551,7 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
         return
     st.caption(escape_markdown(found.describe()))
     raters = [
-        (one.rater, one.rater, one.judgments, f"{one.base_rate:.0%}", _format_figure(one.consistency))
+        (one.rater, one.rater, one.kind, one.judgments, f"{one.base_rate:.0%}", _format_figure(one.consistency))
         for one in found.raters
     ]
     pairs = [
@@ -583,16 +607,17 @@ def _settle(wb: Workbench, info: TestSetInfo, one: Disagreement, question: str, 
     st.markdown(escape_markdown(_describe_grades(info, one)))
     for rater, reason in one.reasons.items():
         st.caption(escape_markdown(f"{rater}: {reason}"))
+    why = st.text_input("Why", key="settle_why", placeholder="Optional", max_chars=1000)
     with st.container(horizontal=True):
         for grade, label, meaning in _list_grades(info):
             if st.button(label, key=f"settle_{grade}", help=meaning):
-                run_change(lambda grade=grade: _store_settled(wb, info, one, grade))
+                run_change(lambda grade=grade: _store_settled(wb, info, one, grade, why))
     st.markdown(f"**{escape_markdown(documents.name(one.document), 200)}**")
     st.text(strip_markdown(text))
 
 
-def _store_settled(wb: Workbench, info: TestSetInfo, one: Disagreement, grade: str) -> str:
-    TestSets(wb).settle_one(info.id, one.question_id, one.document, grade)
+def _store_settled(wb: Workbench, info: TestSetInfo, one: Disagreement, grade: str, why: str) -> str:
+    TestSets(wb).settle_one(info.id, one.question_id, one.document, grade, reason=why)
     return "Settled."
 
 

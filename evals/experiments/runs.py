@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
@@ -999,18 +1000,6 @@ def _parse_passage(row: Row) -> RankedPassage:
     return RankedPassage(**values)
 
 
-def measure_spent(wb: Workbench, experiment_id: str, test_set: TestSet) -> float:
-    """Return the dollars that the stored rankings and answers of an experiment have cost, by the known prices."""
-    prices, texts = Prices.from_settings(wb.settings), {question.id: question.text for question in test_set.questions}
-    spent = 0.0
-    for row in ExperimentTables(wb.corpus.database).usage(experiment_id):
-        if row["strategy"] in STRATEGIES:
-            took = Ranking(row["question_id"], (), (), row["latency_ms"], usage=Usage(**row["usage"]))
-            search = (row["strategy"], row["parameters"], row["embedding_model"])
-            spent += prices.cost(texts.get(row["question_id"], ""), took, *search)
-    return spent
-
-
 # Running cells in shares
 
 SHARE_QUESTIONS = 100  # questions
@@ -1019,6 +1008,7 @@ MAX_JUDGED = 50  # questions judged per run: comparing texts is slow, and a judg
 JUDGED_AT_ONCE = 4  # questions, whose calls of an LLM are sent together; a kill loses them
 Judging = Callable[["TestSet", IndexedCorpus, "Experiment", Cell, Sequence[Ranking]], Sequence[Ranking]]
 STORE_BATCH_ANSWERS = 8  # rankings per transaction: at most this many are lost by a kill, but no answer
+SPENT_STALENESS = 20  # what other processes spent is read again after this multiple of the time that reading takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -1049,6 +1039,7 @@ class _OpenRun:
     run_id: str
     corpus: IndexedCorpus
     parameters: dict[str, ParameterValue]
+    priced: Row  # strategy, parameters and embedding model, which its costs depend on
 
 
 class CellRuns:
@@ -1071,6 +1062,9 @@ class CellRuns:
         self._judge, self._found = judge, dict[int, dict[str, Ranking]]()  # rankings to judge, by cell
         self._open: dict[int, _OpenRun] = {}
         self._done, self._part = 0, 0.0  # finished questions, including those of the current share
+        self._prices = Prices.from_settings(wb.settings)
+        self._texts = {question.id: question.text for question in test_set.questions}
+        self._spent, self._read_spent_at = 0.0, 0.0  # dollars, and when to read them again
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
@@ -1144,8 +1138,24 @@ class CellRuns:
 
     def _is_budget_used_up(self) -> bool:
         """Return whether what is stored of the experiment, by whichever process, has cost its budget."""
-        budget = self._experiment.budget
-        return budget is not None and measure_spent(self._wb, self._experiment.id, self._test_set) >= budget
+        budget, began = self._experiment.budget, time.monotonic()
+        if budget is not None and began >= self._read_spent_at:
+            self._spent = sum(self._measure_cost(row) for row in self._experiments.usage(self._experiment.id))
+            now = time.monotonic()
+            self._read_spent_at = now + SPENT_STALENESS * (now - began)
+        return budget is not None and self._spent >= budget
+
+    def _measure_cost(self, row: Row) -> float:
+        """Return the dollars of a stored ranking or answer, by the known prices."""
+        if row["strategy"] not in STRATEGIES:
+            return 0.0
+        took = Ranking(row["question_id"], (), (), row["latency_ms"], usage=Usage(**row["usage"]))
+        search = (row["strategy"], row["parameters"], row["embedding_model"])
+        return self._prices.cost(self._texts.get(row["question_id"], ""), took, *search)
+
+    def _store(self, run: _OpenRun, answers: Sequence[JsonObject]) -> None:
+        self._runs.add_answers(run.run_id, answers)
+        self._spent += sum(self._measure_cost({**run.priced, **answer}) for answer in answers)
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
         """Ask questions until the budget is used up, and return how many were asked."""
@@ -1166,10 +1176,10 @@ class CellRuns:
                     answer = ask_question(self._wb, run.corpus, question, *search, wanted, pages)
                 waiting.append(answer.to_dict())
                 if len(waiting) >= batch:
-                    self._runs.add_answers(run.run_id, waiting)
+                    self._store(run, waiting)
                     waiting = []
         finally:
-            self._runs.add_answers(run.run_id, waiting)
+            self._store(run, waiting)
         return len(questions)
 
     def _ask_judge(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
@@ -1181,7 +1191,7 @@ class CellRuns:
                 return first
             found = [self._find_ranking(run.cell, one) for one in questions[first : first + JUDGED_AT_ONCE]]
             verdicts = self._judge(self._test_set, run.corpus, self._experiment, run.cell, found)
-            self._runs.add_answers(run.run_id, [verdict.to_dict() for verdict in verdicts])
+            self._store(run, [verdict.to_dict() for verdict in verdicts])
         return len(questions)
 
     def _find_ranking(self, cell: Cell, question: Question) -> Ranking:
@@ -1220,7 +1230,10 @@ class CellRuns:
             planned["parameters"] = {**parameters, LLM_NAME.name: model}
         row = self._runs.begin(planned)
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
-        return _OpenRun(cell, row["id"], corpus, parameters)
+        priced = {name: row[name] for name in ("strategy", "parameters")}
+        return _OpenRun(
+            cell, row["id"], corpus, parameters, priced | {"embedding_model": row["index_settings"]["embedding_model"]}
+        )
 
     def _begin(self, share: Share, number: int, label: str) -> None:
         """Report progress. Raises Cancelled if a stop was requested."""

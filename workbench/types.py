@@ -545,7 +545,7 @@ SAVED_AS = {
     ".doc": ".docx", ".odt": ".docx", ".pages": ".docx", ".wpd": ".docx", ".wps": ".docx",
     ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".xls": ".xlsx", ".xlsb": ".xlsx",
     ".ods": ".xlsx", ".numbers": ".xlsx", ".parquet": ".csv", ".msg": ".eml", ".pst": ".mbox", ".olm": ".mbox",
-    ".mht": ".html", ".mhtml": ".html", ".webarchive": ".html", ".chm": ".html", ".one": ".pdf", ".djvu": ".pdf",
+    ".webarchive": ".html", ".chm": ".html", ".one": ".pdf", ".djvu": ".pdf",
     ".xps": ".pdf", ".ps": ".pdf", ".vsdx": ".pdf", ".pub": ".pdf", ".mobi": ".epub", ".azw3": ".epub", ".fb2": ".epub",
     ".heic": ".jpg", ".gif": ".png", ".bmp": ".png", ".rar": ".zip", ".7z": ".zip", ".tar": ".zip", ".gz": ".zip",
     ".tgz": ".zip",

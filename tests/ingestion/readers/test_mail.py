@@ -116,6 +116,50 @@ def test_a_mailbox_is_its_messages_in_order() -> None:
         read_bytes(b"Just some text.", "post.mbox")
 
 
+def write_parts(kind: str, *parts: str) -> str:
+    inner = "".join(f"--{kind}\n{part}\n" for part in parts)
+    return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inner}--{kind}--\n"
+
+
+PLAIN, PAGE = (
+    "Content-Type: text/plain\n\nThe tide turns.\n",
+    "Content-Type: text/html\n\n<p>The tide <b>turns</b></p>\n",
+)
+FOOTER = "Content-Type: text/plain\n\nTo leave the list, write to it.\n"
+PLAN = 'Content-Type: application/pdf; name="plan.pdf"\nContent-Disposition: inline\n\nx\n'
+NOTES = 'Content-Type: application/octet-stream; name="notes.txt"\n\nBring ropes.\n'
+
+
+@pytest.mark.parametrize(
+    ("parts", "lines"),
+    [
+        (write_parts("alternative", PLAIN, write_parts("mixed", PAGE, PLAN)),
+         ["The tide turns.", "Attachment not read: plan.pdf"]),
+        (write_parts("mixed", write_parts("related", PAGE, PLAN), write_parts("alternative", FOOTER)),
+         ["The tide **turns**", "Attachment not read: plan.pdf", "To leave the list, write to it."]),
+        (write_parts("mixed", write_parts("related", PLAIN, NOTES), FOOTER),
+         ["The tide turns.", "## notes.txt", "Bring ropes.", "To leave the list, write to it."]),
+        ("Content-Type: message/rfc822\n\nSubject: Ebb\n\nThe ebb starts.\n", ["# Ebb", "The ebb starts."]),
+    ],
+)  # fmt: skip
+def test_every_part_is_read_or_named_wherever_it_is(parts: str, lines: list[str]) -> None:
+    document = read(f"\ufeffSubject: Tide\nBcc: x@example.org\n{parts}".encode())
+    assert [line.strip() for line in document.text.splitlines() if line.strip()] == [
+        "# Tide", "Bcc: x@example.org", *lines
+    ]  # fmt: skip
+    attachments = sum(line.startswith("Attachment") for line in lines)
+    assert document.metadata.get("left_out", {}) == ({"attachments": attachments} if attachments else {})
+
+
+def test_a_page_saved_with_its_images_is_read() -> None:
+    image = "Content-Type: image/png\nContent-Transfer-Encoding: base64\nContent-ID: <1>\n\nAAAA\n"
+    page = "Content-Type: text/html\n\n<p>Pier <img src='cid:1' alt='seen from the sea'></p>\n"
+    for name in ("pier.mhtml", "pier.mht"):
+        document = read_bytes(("Subject: Pier guide\n" + write_parts("related", page, image)).encode(), name)
+        assert (document.title, document.document_type) == ("Pier guide", "html")
+        assert document.text == "Pier seen from the sea" and "left_out" not in document.metadata
+
+
 def test_encrypted_bodies_are_counted() -> None:
     message = EmailMessage()
     message["Subject"] = "Regatta"

@@ -15,7 +15,7 @@ from workbench.ingestion.ocr.document import INSTALL_ADVICE, SAVED_AS, OnPage, i
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
-from workbench.ingestion.readers.mail import read_entries, read_mail, read_mailbox
+from workbench.ingestion.readers.mail import read_entries, read_mail, read_mailbox, read_saved_page
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx, read_rtf
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
@@ -110,6 +110,7 @@ ALL_READERS = (
     Reader("notebook", read_notebook, (".ipynb",), title="notebooks"),
     Reader("mail", read_mail, (".eml",), title="mail", media_types=("message/rfc822",)),
     Reader("mail", read_mailbox, (".mbox",), title="mail", media_types=("application/mbox",)),
+    Reader("html", read_saved_page, (".mhtml", ".mht"), title="HTML", media_types=("multipart/related",)),
     Reader(
         "text", read_subtitles, (".srt", ".vtt"), title="subtitles", media_types=("application/x-subrip", "text/vtt")
     ),

@@ -1,4 +1,4 @@
-"""Mail messages (.eml), mailboxes (.mbox), calendars (.ics) and contacts (.vcf); of attachments, only texts."""
+"""Mail messages (.eml), mailboxes (.mbox), saved pages (.mhtml), calendars (.ics) and contacts (.vcf)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import groupby
+from mimetypes import guess_type
 from typing import cast
 
 from workbench.errors import UnreadableDocument
@@ -19,9 +20,11 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import convert_fragment, find_charset
 from workbench.ingestion.text import decode_text, leave_out, open_reading
 
-SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
-BODY_KINDS = ("plain", "html")  # the first that a message has is read
-TEXT_TYPES = ("text/plain", "text/csv", "text/html", "text/markdown")  # of attachments that are read
+SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To")  # as lines above the body; the date is metadata as well
+TEXT_TYPE = re.compile(
+    r"text/(?!rtf|richtext).*|multipart/.*|application/(?:json|(?:.*\+)?xml)"
+)  # of parts that are read
+ENTRY_TYPES = ("text/calendar", "text/vcard", "text/x-vcard")
 MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
 # A word of a header in another charset (RFC 2047), and the white space before the next one
 ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:\s+(?==\?[^?\s]+\?[BbQq]\?))?")
@@ -45,7 +48,7 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = _parse_message(data.lstrip())
+    message = _parse_message(data.lstrip(b"\xef\xbb\xbf \t\r\n"))
     if not any(_read_header(message, header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
@@ -68,37 +71,55 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     return Draft("\n\n".join(parts), metadata={"messages": len(messages)})
 
 
+def read_saved_page(data: bytes, name: str) -> Draft:
+    """Return the text of a page, and of the pages in its frames. The title is the subject."""
+    message = _parse_message(data.lstrip())
+    pages = [_read_body(part, name) or "" for part in _list_parts(message) if part.get_content_subtype() == "html"]
+    return Draft("\n\n".join(pages), _read_header(message, "Subject"))
+
+
 def _parse_message(data: bytes) -> EmailMessage:
     return cast("EmailMessage", message_from_bytes(data, policy=LenientPolicy()))
 
 
 def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
-    """Yield the headers and the body of a message, then those of the messages attached to it."""
+    """Yield the headers of a message, then its parts."""
     headers = {header: _read_header(message, header) for header in (*SHOWN_HEADERS, "Date")}
     yield f"# {_read_header(message, 'Subject') or 'No subject'}"
     yield "\n".join(f"{header}: {value}  " for header, value in headers.items() if value)
-    body = message.get_body(BODY_KINDS)
-    if body is not None:
-        text, page = _read_body(body, name), message.get_body(("html",))
-        yield text
-        if page is not None and page is not body and _is_hint(text, html := _read_body(page, name)):
-            yield html
-    elif not message.is_multipart():
-        leave_out("bodies that are encrypted or no text")
-    calendars = [part for part in message.walk() if part.get_content_type() == "text/calendar" and part is not body]
-    for part in calendars:
-        yield from _read_entries(_read_body(part, name))
-    for part in message.iter_attachments() if message.is_multipart() else ():
-        text, filename = "", part.get_filename("")
-        with suppress(UnreadableDocument):
-            text = _read_body(part, filename).strip() if part.get_content_type() in TEXT_TYPES else ""
-        if part.get_content_type() == "message/rfc822":
+    for part in _list_parts(message):
+        kind, filename = part.get_content_type(), part.get_filename("")
+        if kind == "application/octet-stream":
+            kind = guess_type(filename)[0] or kind
+        text = _read_body(part, filename or name) if TEXT_TYPE.fullmatch(kind) else None
+        if kind == "message/rfc822" and part.is_multipart():
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)
-        elif text:
-            yield f"## {filename}\n\n{text}" if filename else text
-        elif part not in calendars:
+        elif kind in ENTRY_TYPES:
+            yield from _read_entries(text or "")
+        elif text is not None:
+            yield f"## {filename}\n\n{text}" if filename and text.strip() else text
+        elif part is message and not filename:
+            leave_out("bodies that are encrypted or no text")
+        elif part.get_content_maintype() == "image" and "Content-ID" in part:
+            leave_out("images")
+        else:
             leave_out("attachments")
-            yield f"Attachment not read: {filename or part.get_content_type()}"
+            yield f"Attachment not read: {filename or kind}"
+
+
+def _list_parts(part: MIMEPart) -> list[MIMEPart]:
+    """Return the parts inside a part. Of alternatives, the page is left out unless the text is only a hint."""
+    if part.get_content_maintype() != "multipart" or not part.is_multipart():
+        return [part]
+    parts = [inner for child in part.iter_parts() for inner in _list_parts(child)]
+    texts = [each for each in parts if each.get_content_maintype() == "text" and not each.is_attachment()]
+    plain, pages = ([each for each in texts if each.get_content_subtype() == kind] for kind in ("plain", "html"))
+    if part.get_content_subtype() != "alternative" or not plain + pages:
+        return parts
+    with open_reading():  # the notes are about the parts that are read
+        words = ["\n".join(_read_body(each, "") or "" for each in some) for some in (plain, pages)]
+    bodies = plain + pages if _is_hint(*words) else plain or pages
+    return [each for each in parts if each in bodies or each not in texts or each.get_content_type() in ENTRY_TYPES]
 
 
 def _is_hint(text: str, html: str) -> bool:
@@ -107,13 +128,15 @@ def _is_hint(text: str, html: str) -> bool:
     return 2 * len(words & own) < len(words) and ("html" in own or len(words) > 2 * len(own))
 
 
-def _read_body(part: MIMEPart, name: str) -> str:
+def _read_body(part: MIMEPart, name: str) -> str | None:
+    """Return the text of a part, or None if its bytes are no text."""
     content = part.get_payload(decode=True)
     data = content if isinstance(content, bytes) else b""
     charset = part.get_content_charset()
-    if part.get_content_subtype() == "html":
-        return convert_fragment(decode_text(data, name, charset or find_charset(data)))
-    return decode_text(data, name, charset)
+    is_page = part.get_content_subtype() == "html"
+    with suppress(UnreadableDocument):
+        text = decode_text(data, name, charset or (find_charset(data) if is_page else None))
+        return convert_fragment(text) if is_page else text
 
 
 def _read_header(message: EmailMessage, header: str) -> str:

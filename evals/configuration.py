@@ -830,17 +830,32 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
 
 
 def _describe_changed_bars(definition: ExperimentDefinition, stored: Sequence[Experiment]) -> list[str]:
-    """Return a sentence if an experiment ran with other bars before; ``stored`` is the newest first."""
-    own = [one for one in stored if one.title == definition.title and one.bars_hash and one.created_at]
-    other = [one for one in own if one.bars_hash != definition.bars_hash]
-    if not other:
-        return []
-    present = [one for one in own if one.bars_hash == definition.bars_hash]
-    first, since = (f"{one.created_at:%Y-%m-%d %H:%M}" for one in (other[-1], present[-1]))
-    return [
-        f"{definition.title}: its hypothesis, runs or bars were changed: it first ran with others on {first}; the "
-        f"present ones are from {since}."
+    """Return a sentence if an experiment ran with other bars before, or if its runs were measured before without any.
+
+    ``stored`` are the experiments on its test set, the newest first; it is the first of them.
+    """
+    own = [one for one in stored if one.title == definition.title and one.bars_hash]
+    present = [one for one in own if one.bars_hash == definition.bars_hash][-1]
+    since = f"{present.created_at:%Y-%m-%d %H:%M}"
+    if other := [one for one in own if one.bars_hash != definition.bars_hash]:
+        return [
+            f"{definition.title}: its hypothesis, runs or bars were changed: it first ran with others on "
+            f"{other[-1].created_at:%Y-%m-%d %H:%M}; the present ones are from {since}."
+        ]
+    ground, labels = _read_ground(present), {cell.label for cell in present.cells}
+    earlier = [
+        one
+        for one in stored[stored.index(present) + 1 :]
+        if not one.bars_hash and _read_ground(one) == ground and labels & {cell.label for cell in one.cells}
     ]
+    if not earlier or not (definition.bars or definition.hypothesis):
+        return []
+    measured = f"{earlier[-1].title!r} on {earlier[-1].created_at:%Y-%m-%d %H:%M}"
+    return [f"{definition.title}: runs were measured in {measured}, before its bars were set on {since}."]
+
+
+def _read_ground(experiment: Experiment) -> tuple[str, str]:
+    return experiment.test_set_hash, experiment.corpus_hash
 
 
 # Verdicts on bars

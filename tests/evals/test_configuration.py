@@ -364,6 +364,18 @@ def test_a_gain_is_met_not_met_or_not_decidable_and_changed_bars_are_reported(wb
     assert note not in wb.experiments.list()[1].note
 
 
+def test_bars_that_are_set_after_their_runs_were_measured_are_reported(wb: Workbench, write: WriteFile) -> None:
+    file = write('min_gain = 0.1\nagainst = "keyword"')
+    file.write_text(file.read_text().replace('baseline = "baseline.json"\n', ""))
+    wb.apply(file)
+    (test_set,) = wb.test_sets.list()
+    wb.experiments.run(wb.experiments.create("A look", test_set.id, ["keyword"]).id)
+    for _ in range(2):  # also when it is checked again
+        [note] = [note for note in wb.check(file).notes if "were measured" in note]
+        assert note.startswith("nightly: runs were measured in 'A look' on 20") and "before its bars were set" in note
+        assert note in wb.experiments.list()[0].note
+
+
 @pytest.mark.parametrize(
     ("differences", "state", "detail"),
     [

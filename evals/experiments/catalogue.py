@@ -473,7 +473,7 @@ def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
         sentences.append(
             f"The budget of {format_dollars(experiment.budget or 0)} was used up: {left[0]:,} searches and {left[1]:,} "
             f"answers are left out{judgments}. Resume it with a higher budget: "
-            f"workbench experiments resume {experiment.id} --budget DOLLARS"
+            f"workbench experiments resume {experiment.id} --budget DOLLARS."
         )
     return " ".join(sentences)
 

@@ -10,6 +10,7 @@ from evals.experiments.catalogue import Experiments
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
+from workbench.app.widgets.looks import escape_markdown
 from workbench.jobs.sharing import Assignment
 
 LONG = 120.0  # seconds until a test gives up
@@ -85,11 +86,20 @@ def test_a_budget_can_stop_an_experiment_in_which_only_the_judge_costs_money(mak
         app = AppTest.from_function(page, default_timeout=30).run()
         assert "build_budget" not in app.session_state  # no part of it has a price
         app.selectbox(key="build_ragas").set_value("llm").run()
+        app.number_input(key="build_limit").set_value(4)
         app.number_input(key="build_budget").set_value(0.01)
         app.button(key="experiment_go").click().run()
         assert not app.exception and not app.error
         wb.work(make_runners(wb))
-        done = [wb.jobs.wait(job.id, timeout=LONG) for job in wb.jobs.in_view()]
+        (job,) = wb.jobs.in_view()
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
+        (job,) = wb.jobs.list(kind="experiment")
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
         (experiment,) = Experiments(wb).list()
-        assert {job.status for job in done} == {"completed"} and experiment.budget == 0.01
         assert sum(bool(cell.judge) for cell in experiment.cells) == 4
+        assert (experiment.status, experiment.budget) == ("stopped", 0.01)
+        app.query_params["experiment"] = experiment.id
+        app.run()
+        assert [one.value for one in app.warning] == [escape_markdown(experiment.message)]
+        assert not any("budget" in caption.value for caption in app.caption)  # the notice already has the message
+        assert [one.label for one in app.number_input] == ["Budget ($)"]

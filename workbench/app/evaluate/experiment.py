@@ -335,7 +335,8 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
 
 def _describe_plan(experiment: Experiment) -> str:
     limit = f"{experiment.limit_queries} of the questions · " if experiment.limit_queries else ""
-    outcome = f"{experiment.status}: {experiment.message}" if experiment.message else f"{experiment.status}."
+    is_done = experiment.status == "done"  # else a notice has the message
+    outcome = f"{experiment.status}{f': {experiment.message}' if is_done and experiment.message else '.'}"
     return f"{limit}{count_text(experiment.runs, 'run')} {outcome} Documents: version {experiment.corpus_hash[:8]}."
 
 
@@ -399,7 +400,9 @@ def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> Non
     if job is not None and not job.is_finished:
         return
     if experiment.status != "done":
-        budget = experiment.budget and st.number_input("Budget in $", 0.0, value=experiment.budget, format="%.4f")
+        budget = experiment.budget
+        if budget:
+            budget = st.number_input("Budget ($)", 0.0, value=budget, format="%.4f", width=160)
         if st.button("Resume", icon=":material/play_arrow:"):
             _resume(wb, experiment, budget)
     if st.button("Delete", icon=":material/delete:", type="tertiary"):

@@ -48,8 +48,9 @@ def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None
 
 CSV_COLUMNS = (
     "question", "id", "turns", "reference_answer", "source", "document", "quote", "start", "end", "grade", "answerable",
-    "rater", "judge", "reason",
+    "rater", "judge", "reason", "judged_at",
 )  # fmt: skip
+METADATA_PREFIX = "metadata."  # of a column with a value of the questions' metadata
 
 
 def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: str = "") -> ImportReport:
@@ -59,7 +60,8 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
     document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
     ("no" for a question without an answer in the documents), rater, judge
-    ("llm" or "agent" if no person judged) and reason. ``rater`` is that of rows without one;
+    ("llm" or "agent" if no person judged), reason, judged_at (ignored) and metadata.KEY. ``rater`` is that of rows
+    without one;
     judgments of a named rater are kept apart from those of others. A quote is enough if only one document contains it;
     if it occurs several times, the occurrence nearest to ``start`` is used.
 
@@ -174,6 +176,8 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
     for question in test_set.questions:
         row: dict[str, object] = {"question": question.text, "id": question.id, "turns": "\n".join(question.turns)}
         row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
+        own = {name: value for name, value in question.metadata.items() if name not in ("turns", "answerable")}
+        row |= {f"{METADATA_PREFIX}{name}": value for name, value in own.items()}
         judged = by_question.get(question.id, [None])
         rows += [row | (_format_rating(rating) if rating else {}) for rating in judged]
     return write_csv(rows)
@@ -181,10 +185,10 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
 
 def write_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV for ``import_csv``."""
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(CSV_COLUMNS)
-    writer.writerows([row.get(column, "") for column in CSV_COLUMNS] for row in rows)
+    stream, rows = io.StringIO(), list(rows)
+    writer = csv.DictWriter(stream, list(dict.fromkeys([*CSV_COLUMNS, *(name for row in rows for name in row)])))
+    writer.writeheader()
+    writer.writerows(rows)
     return stream.getvalue()
 
 
@@ -192,7 +196,7 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
     """Write a stored test set in BEIR format, with spans in spans.jsonl; ``load_test_set`` reads it.
 
     Raises:
-        InvalidInput: The folder is not empty or not writable.
+        InvalidInput: The folder is not empty or not writable. ScopeError: A part of its scope has been deleted.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
@@ -219,11 +223,11 @@ class _Documents:
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._wb, self._own = wb, isinstance(test_set.corpus, StoredCorpus)
         if isinstance(test_set.corpus, StoredCorpus):
-            self._listed = wb.documents.list(source_id=test_set.corpus.source_id)
+            self.listed = wb.documents.list(source_id=test_set.corpus.source_id)
         else:
-            self._listed = list_documents(wb, resolve_scope(wb, test_set.scope))
+            self.listed = list_documents(wb, resolve_scope(wb, test_set.scope))
         self._names: dict[str, list[Document]] = {}
-        for document in self._listed:
+        for document in self.listed:
             for name in {document.id, document.path, document.title, document.url} - {None, "", " "}:
                 self._names.setdefault(str(name), []).append(document)
         self._texts: dict[str, str] = {}
@@ -258,7 +262,7 @@ class _Documents:
         return occurrences[0]
 
     def _candidates(self, row: Mapping[str, str]) -> list[Document]:
-        documents = self._names.get(row["document"], []) if row.get("document") else self._listed
+        documents = self._names.get(row["document"], []) if row.get("document") else self.listed
         if row.get("document") and not documents:
             raise InvalidInput(f"There is no document {row['document']!r}; use its id, path, title or URL.")
         if row.get("source"):
@@ -282,10 +286,13 @@ def find_delimiter(text: str) -> str:
 def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
     reader = read_table(text)
     try:
-        header = [name.strip().lower() for name in reader.fieldnames or []]
-        unknown = [name for name in header if name not in CSV_COLUMNS]
+        header = [name.strip() for name in reader.fieldnames or []]
+        header = [name if name.startswith(METADATA_PREFIX) else name.lower() for name in header]
+        unknown = [name for name in header if name not in CSV_COLUMNS and not name.startswith(METADATA_PREFIX)]
         if "question" not in header or unknown:
-            raise InvalidInput(f"The CSV header needs 'question'; optional are {list_choices(CSV_COLUMNS[1:])}.")
+            found = f"; {list_choices(unknown)} is unknown" if unknown else ""
+            choices = list_choices([*CSV_COLUMNS[1:], f"{METADATA_PREFIX}KEY"])
+            raise InvalidInput(f"The CSV header needs 'question'; optional are {choices}{found}.")
         reader.fieldnames = header
         return [(number, {k: (v or "").strip() for k, v in row.items() if k}) for number, row in enumerate(reader, 2)]
     except csv.Error as error:
@@ -306,6 +313,7 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
         raise InvalidInput(f"Invalid value {answerable!r} in the column 'answerable'; use yes or no.")
     metadata: JsonObject = {"answerable": False} if answerable == "no" else {}
     metadata |= {"turns": [*turns]} if turns else {}
+    metadata |= {name.partition(".")[2]: one for name, one in row.items() if name.startswith(METADATA_PREFIX) and one}
     return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
 
 
@@ -346,31 +354,24 @@ def _format_rating(rating: Rating) -> dict[str, object]:
     judgment = rating.judgment
     cells: dict[str, object] = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
     cells |= {"rater": rating.rater, "judge": rating.judge, "reason": rating.reason}
+    cells |= {"judged_at": rating.at.isoformat(timespec="seconds") if rating.at else ""}
     if judgment.is_span:
         cells |= {"start": judgment.start, "end": judgment.end}
     return cells
 
 
 def _make_corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
-    """Return the rows of the test set's own corpus, or of the user's judged documents."""
-    if isinstance(test_set.corpus, StoredCorpus):
-        listed = wb.documents.list(source_id=test_set.corpus.source_id)
-        ids_by_name = {str(document.path): document.id for document in listed}
-    else:
-        present = {document.id for document in wb.documents.list()}
-        judged = dict.fromkeys(judgment.document for judgment in test_set.judgments)
-        ids_by_name = {document_id: document_id for document_id in judged if document_id in present}
-    rows: list[dict[str, object]] = []
-    for key, document_id in ids_by_name.items():
-        document = wb.documents.get(document_id)
-        row: dict[str, object] = {
-            "_id": key,
+    """Return the rows of everything that the test set's searches can find."""
+    catalogue = _Documents(wb, test_set)
+    return [
+        {
+            "_id": catalogue.name(document),
             "title": document.title.strip(),
-            "text": document.text,
+            "text": wb.documents.get(document.id).text,
             "metadata": document.metadata,
         }
-        rows.append(row)
-    return rows
+        for document in catalogue.listed
+    ]
 
 
 def _question_fields(question: Question) -> JsonObject:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -240,6 +243,32 @@ def test_a_question_with_anothers_id_is_a_problem_and_gives_that_one_no_judgment
     report = import_csv(wb, store, mine, text)
     assert report.problems == ("Row 3: The id '1' belongs to another question; give this one a unique id.",)
     assert store.load(mine).qrels["1"].keys() == {document_id(wb, "Cats"), document_id(wb, "Owls")}
+
+
+def test_metadata_of_questions_and_the_time_of_judgments_are_columns_of_a_csv(
+    wb: Workbench, store: TestSetStore, mine: str
+) -> None:
+    text = "question,document,metadata.Kind,metadata.team\nWho guards?,Dogs,how-to,ops\nWho hunts?,Owls,,net\n"
+    assert import_csv(wb, store, mine, text).problems == ()
+    kinds = {one.text: dict(one.metadata) for one in store.load(mine).questions}
+    assert (kinds["Who guards?"], kinds["Who hunts?"]) == ({"Kind": "how-to", "team": "ops"}, {"team": "net"})
+    copy = store.create("Copy").id
+    written = to_csv(store.load(mine), store.ratings(mine))
+    assert all(row["judged_at"].startswith("20") for row in csv.DictReader(io.StringIO(written)) if row["document"])
+    assert import_csv(wb, store, copy, written).problems == ()
+    assert {one.text: dict(one.metadata) for one in store.load(copy).questions} == kinds
+    with pytest.raises(InvalidInput, match="'kind' is unknown"):
+        import_csv(wb, store, mine, "question,kind\nWho barks?,how-to\n")
+
+
+def test_the_corpus_of_an_exported_folder_has_what_the_searches_can_find(
+    wb: Workbench, store: TestSetStore, mine: str, tmp_path: Path
+) -> None:
+    store.judge(mine, store.load(mine).questions[0].id, document_id(wb, "Dogs"), "relevant")
+    out = export_folder(wb, store.load(mine), tmp_path / "out")
+    titles = [json.loads(line)["title"] for line in (out / "corpus.jsonl").read_text().splitlines()]
+    assert sorted(titles) == sorted(one.title for one in wb.documents.list()) and len(titles) > 1
+    assert load_test_set(out).qrels == store.load(mine).qrels
 
 
 def test_an_exported_folder_is_read_back_with_its_spans(

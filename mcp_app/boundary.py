@@ -196,7 +196,9 @@ class Boundary:
             with anyio.fail_after(START_TIMEOUT_S):
                 await self.opening.ready()
         settings, articles, files = self._settings_and_folders
-        call = Call(self.opening, articles, files, self.offered, on_progress=reports.report, interleavings=mixed)
+        call = Call(
+            self.opening, articles, files, self.offered, self.log.flush, on_progress=reports.report, interleavings=mixed
+        )
         seconds = settings.mcp_call_seconds if reads else settings.mcp_write_seconds
         work = functools.partial(_run, tool, call, arguments, again=reads)
         try:

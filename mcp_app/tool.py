@@ -110,6 +110,7 @@ class Call:
     articles: ArticleFolder
     files: FileRoots  # folders that the tool may read
     offered: frozenset[str] | None = None  # names of the tools that an answer may mention; None for all
+    flush_log: Callable[[], None] = lambda: None  # writes the calls so far to the log, for tools that read it
     stop: threading.Event = field(default_factory=threading.Event)  # set on timeout or cancellation
     on_progress: OnProgress | None = None  # None: the client asked for no progress
     interleavings: list[Interleaving] = field(default_factory=list)  # of its searches, for the log

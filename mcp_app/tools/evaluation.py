@@ -57,6 +57,7 @@ def add_test_questions(
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
     if from_agents:
+        call.flush_log()
         asked = sets.add_agent_queries(info.id, as_chains=from_agents == "chains")
         answer |= {"added": len(added) + asked.questions, "weak_judgments": asked.judgments}
     return answer | ({"note": f"{known} were known already"} if known else {})
@@ -66,6 +67,7 @@ def list_search_chains(call: Call, test_set: str, limit: int, offset: int) -> Js
     """Return agents' chains of searches in the scope of a test set, long ones in parts."""
     from evals.evaluation import TestSets
 
+    call.flush_log()
     parts = [
         (one, first)
         for one in TestSets(call.wb).chains(test_set)
@@ -108,6 +110,7 @@ def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
     """Return the outcome of each interleaving."""
     from evals.evaluation import measure_interleavings
 
+    call.flush_log()
     found = measure_interleavings(call.wb)
     rows: list[JsonObject] = [one.to_dict() | {"outcome": one.describe()} for one in found[offset : offset + limit]]
     return {"success": True, "rivals": rows, "count": len(rows), "total": len(found)}

@@ -141,6 +141,22 @@ def test_each_connection_is_a_chain_over_stdio_and_over_http(agent: Agent, wb: W
     assert len({call.session for call in wb.tool_calls.list()}) == 3
 
 
+def test_what_a_connection_has_just_done_counts_in_its_next_call(agent: Agent, wb: Workbench) -> None:
+    cats = find_id(wb, "Cats")
+
+    async def work(client: Client) -> list[dict[str, Any]]:
+        await client.call_tool(SEARCH, {"query": "Why do cats purr?"})
+        await client.call_tool("cite_documents", {"documents": [cats]})
+        added = await client.call_tool("add_test_questions", {"title": "All", "from_agents": "queries"})
+        await client.call_tool(SEARCH, {"query": "bees"})
+        chains = await client.call_tool("list_search_chains", {"test_set": "All"})
+        return [json.loads(result.content[0].text) for result in (added, chains)]
+
+    added, shown = agent.talk(work)
+    assert (added["added"], added["weak_judgments"]) == (1, 1)
+    assert [one["query"] for one in shown["chains"][0]["searches"]] == ["Why do cats purr?", "bees"]
+
+
 def test_two_strategies_are_mixed_only_if_a_promotion_has_a_rival_and_the_answer_names_both(
     agent: Agent, wb: Workbench
 ) -> None:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, floor, log2
+from math import ceil, floor, inf, log2
 from statistics import NormalDist
 from typing import Literal
 
@@ -158,12 +158,12 @@ def describe_outcome(best: str, differences: Sequence[Difference]) -> str:
     if ties := [one for one in differences if one.is_tie]:
         return f"Not decided: {', '.join([best, *(one.a for one in ties)])} are {describe_tie(ties[0])}."
     open_ones = sorted((one for one in differences if not one.significant), key=lambda one: abs(one.difference))
-    nearest = open_ones[0]
+    slowest = max(open_ones, key=lambda one: inf if one.more_questions is None else one.more_questions)
     rivals = ", ".join(one.a for one in open_ones[:3]) + (
         f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
     )
-    more = nearest.more_questions
-    need = "their means are equal" if more is None else f"{nearest.a} needs {format_more(more)}"
+    more = slowest.more_questions
+    need = "their means are equal" if more is None else f"{slowest.a} needs {format_more(more)}"
     return f"Not decided: {best} leads, but {rivals} may be as good; {need}."
 
 

@@ -13,7 +13,7 @@ from workbench.errors import NotFound
 from workbench.types import JsonObject, Scope, to_plain
 
 if TYPE_CHECKING:
-    from evals.evaluation import AnswerScores
+    from evals.evaluation import AnswerScores, TestSet
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
@@ -129,11 +129,7 @@ def get_judging_pool(
     pool, _ = sets.pool(
         first, strategies, depth=depth, rater=rater, on_progress=call.on_progress, should_stop=call.should_stop
     )
-    keys: dict[str, str] = {}
-    if chosen.corpus is not None:
-        from evals.evaluation import index_corpus
-
-        keys = {key: document_id for document_id, key in index_corpus(call.wb, chosen).keys.items()}
+    keys = _map_documents(call, chosen)
     items: list[JsonObject] = []
     for item in pool.items[offset : offset + limit]:
         document = call.wb.documents.get(keys.get(item.document, item.document))
@@ -153,6 +149,15 @@ def get_judging_pool(
     return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 
 
+def _map_documents(call: Call, test_set: TestSet) -> dict[str, str]:
+    """Return {key used by judgments: document id}; empty if judgments use ids."""
+    from evals.evaluation import index_corpus
+
+    if test_set.corpus is None:
+        return {}
+    return {key: document_id for document_id, key in index_corpus(call.wb, test_set).keys.items()}
+
+
 def list_grades(scale: tuple[str, ...]) -> str:
     """Return the names of the grades with their numbers."""
     return ", ".join(f"{value} {name}" for value, name in enumerate(scale))
@@ -164,7 +169,11 @@ def judge_document(
     """Store the judgment of an agent."""
     from evals.evaluation import TestSets
 
-    version = TestSets(call.wb).judge(test_set, question_id, document, grade, judge="agent", rater=rater, reason=reason)
+    sets = TestSets(call.wb)
+    keys = _map_documents(call, sets.load(sets.info(test_set).id))
+    if document not in (keys or (call.wb.documents.get(document).id,)):
+        raise NotFound("document", document, "Use the field 'document' of get_judging_pool.")
+    version = sets.judge(test_set, question_id, document, grade, judge="agent", rater=rater, reason=reason)
     return {"success": True, "version": version, "message": "Stored; the grade of a person takes precedence"}
 
 
@@ -223,7 +232,8 @@ def get_leaderboard(
     answered = read_answers(results)
     notes = experiments.describe(experiment, results, metric, difference)
     is_compared = any(line.against_best is not None for line in lines)
-    outcome = notes.pop(0) if is_compared else "There is one run." if lines else "Nothing has run."
+    alone = "There is one run." if len(lines) == 1 else "No two runs are done."
+    outcome = notes.pop(0) if is_compared else alone if lines else "Nothing has run."
     rows: list[JsonObject] = [
         {
             "run": line.label,
@@ -233,6 +243,7 @@ def get_leaderboard(
             "interval": to_plain(line.interval),
             "p_corrected": line.against_best.p_corrected if line.against_best else None,
             "p50_ms": line.latency_ms.get("p50"),
+            **({"unjudged": line.unjudged, "bounds": to_plain(line.bounds)} if line.bounds else {}),
             **({"spread": to_plain(line.spread)} if line.spread else {}),
             **({"dollars": line.dollars} if line.dollars is not None else {}),
             **({"answers": _describe_answers(answered[line.label])} if line.label in answered else {}),
@@ -442,8 +453,8 @@ GET_LEADERBOARD = Tool(
     name="get_leaderboard",
     title="Get the leaderboard",
     description=(
-        "Get the runs of an experiment, best first, with 95% intervals, whether the best is decided, and which "
-        "differences the test set can show.\n"
+        "Get the runs of an experiment, best first, with 95% intervals, the unjudged share and its bounds, whether the "
+        "best is decided, and which differences the test set can show.\n"
         "Use it after run_experiment; a run is better only if the outcome says Decided.\n"
         'Example: get_leaderboard(experiment_id="exp_123")'
     ),

@@ -66,6 +66,14 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
         grade = "relevant" if right[item["question"]] == item["title"] else "not"
         place = {"question_id": item["question_id"], "document": item["document"]}
         agent("judge_document", test_set="Animals", **place, grade=grade, reason="It says so", rater="small")
+    for of_none in ({"document": "doc_none"}, {"document": "Cats"}):
+        wrong = {
+            "question_id": item["question_id"],
+            "grade": "relevant",
+            "reason": "I know it",
+            "rater": "small",
+        } | of_none
+        assert "Document not found" in agent.failure("judge_document", test_set="Animals", **wrong)["error"]
     assert agent("get_judging_pool", **asked, depth=3)["total"] == 0
     assert agent("get_judging_pool", **asked, depth=3, rater="small")["total"] == 0
     assert agent("get_judging_pool", **asked, depth=3, rater="large")["total"] == 6  # a second rater, on the same queue
@@ -74,12 +82,14 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert TestSets(wb).agreement("Animals").raters[0].is_llm
     started = agent("run_experiment", **asked, metrics=["ndcg@10"], answers=True)
     assert "get_job" in started["message"]
+    assert agent("get_leaderboard", experiment_id=started["experiment_id"])["outcome"] == "Nothing has run."
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
     assert board["runs"][0]["answers"]["llm_calls"] == 0.0  # extracts
     assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
+    assert board["runs"][0]["unjudged"] == 0.0 and len(board["runs"][0]["bounds"]) == 2
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
     assert board["notes"][0].startswith("The strategies scored the same on all 2 questions, so power cannot be")

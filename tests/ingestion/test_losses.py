@@ -755,6 +755,45 @@ def test_cells_merged_downwards_have_their_value_in_each_row() -> None:
     assert read(target.getvalue(), "a.xlsx").text.split("\n")[2:] == lines
 
 
+def test_constants_with_a_name_and_hints_for_the_input_are_read() -> None:
+    names = '<definedNames><definedName name="Toll">0.19</definedName><definedName name="Port">"Kelp"</definedName>'
+    names += '<definedName name="solver_eng" hidden="1">1</definedName><definedName name="All">S!$A$1</definedName>'
+    hint = '<dataValidations><dataValidation sqref="A2" promptTitle="Part" prompt="as on the lid"/></dataValidations>'
+    data = edited(
+        make_book(),
+        workbook=("</sheets>", f"</sheets>{names}</definedNames>"),
+        sheet1=("</sheetData>", f"</sheetData>{hint}"),
+    )
+    assert read(data, "a.xltx").text == f"{TABLE}\n\nA2: Part as on the lid\n\nNames:\n\n- Toll: 0.19\n- Port: Kelp"
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ('part, note\n"A, 1", "B, 2"\nx, y\n', "| A, 1 | B, 2 |"),
+        ('part,note\n"say \\"hi\\", Ada",K7\nx,y\n', '| say "hi", Ada | K7 |'),
+    ],
+)
+def test_quotes_after_a_space_and_quotes_after_a_backslash_do_not_shift_columns(table: str, row: str) -> None:
+    lines = read(table, "a.csv").text.split("\n")
+    assert lines[0] == "| part | note |" and lines[2] == row
+
+
+def test_line_breaks_inside_json_strings_are_read() -> None:
+    assert read('{"note": "two\nlines"}', "a.json").text == "note:\ntwo\nlines"
+
+
+def test_names_of_a_map_and_words_for_browsers_without_frames_are_read_and_the_rest_is_counted() -> None:
+    areas = "<img src=m.png alt=Harbour><map><area href=a alt='North gate'><area href=b></map>"
+    style = "<style>h2::before{content: counter(part) '. '} a::after{content: ' (' attr(href) ')'}</style>"
+    document = read(f"{style}<h2>Gates</h2>{areas}", "plan.shtml")
+    assert document.text == "## Gates\n\nHarbour North gate"
+    assert document.metadata["left_out"] == {"texts that style sheets insert": 2}
+    frames = "<frame src=a.html><frame src=b.html><noframes><body><p>See the <b>plan</b>.</p></body></noframes>"
+    document = read(f"<html><frameset cols='*,*'>{frames}</frameset></html>", "index.html")
+    assert document.text == "See the **plan**." and document.metadata["left_out"] == {"embedded media and drawings": 2}
+
+
 def test_a_damaged_sheet_is_read_as_far_as_possible_and_counted() -> None:
     document = read(edited(make_book(), sheet1=("</sheetData>", "<row r='9'>")), "a.xlsx")
     assert document.text == TABLE and document.metadata["left_out"] == {"damaged parts of the file": 1}

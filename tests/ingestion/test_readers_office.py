@@ -235,3 +235,14 @@ def test_hidden_rich_text_is_marked_or_left_out() -> None:
     assert document.text == "Fee of old (hidden) due" and document.metadata["hidden_parts"] == {"parts of the text": 1}
     draft = read_draft(source, "a.rtf", options=ReadingOptions(skip_hidden=True))
     assert " ".join(draft.text.split()) == "Fee due" and draft.metadata["left_out"] == {"hidden parts of the text": 1}
+
+
+def test_names_of_chapters_may_be_composed_in_another_way_and_a_book_has_all_its_authors() -> None:
+    data, target = files.epub(["<p>Ebb.</p>"]), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(target, "w") as copy:
+        for path in package.namelist():
+            content = package.read(path).replace(b"text/c0", "text/ü".encode())
+            content = content.replace(b"</dc:creator>", b"</dc:creator><dc:creator>B. Lutra</dc:creator>")
+            copy.writestr(path.replace("text/c0", "text/u\u0308"), content)
+    document = read_bytes(target.getvalue(), "raft.epub")
+    assert document.text == "Ebb." and document.metadata["author"] == "A. Lontra, B. Lutra"

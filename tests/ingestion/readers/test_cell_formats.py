@@ -22,6 +22,9 @@ from workbench.ingestion.readers.spreadsheet import format_value
         (1.5, "0." + "0" * 30, "1.5" + "0" * 29),
         (1e14, "0." + "0" * 20, "1" + "0" * 14 + "." + "0" * 20),
         (-5, "#,##0_);(#,##0)", "(5)"),
+        (1, '"Yes";"Yes";"No"', "Yes"),
+        (0, '"Yes";"Yes";[Red]"No"', "No"),
+        (0, '0;-0;"-"', "0"),
     ],
 )
 def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:

@@ -253,3 +253,16 @@ def test_subtitles_are_what_is_said_without_times() -> None:
     assert document.metadata["left_out"] == {"comments": 1}
     with pytest.raises(UnreadableDocument, match="is not a subtitle file"):
         read_bytes(b"Some text.", "talk.srt")
+
+
+def test_cues_that_are_not_separated_or_hold_a_blank_line_are_read_whole() -> None:
+    srt = "1\n00:00:01,000 --> 00:00:02,000\nBoats wait.\n2\n00:00:02,100 --> 00:00:03,000\nThey leave\n\nat noon.\n\n"
+    assert read_bytes(f"{srt}3\n00:00:03,100 --> 00:00:04,000\nBye.\n".encode(), "talk.srt").text == (
+        "Boats wait.\nThey leave\nat noon.\nBye."
+    )
+
+
+def test_fields_of_contacts_that_programs_add_are_read_unless_they_are_technical() -> None:
+    card = "BEGIN:VCARD\nFN:Ada\nX-SKYPE:ada.l\nX-ABUID:77\nitem1.X-ABRELATEDNAMES:Bo\nX-WR-ALARMID:8\nEND:VCARD\n"
+    lines = [line.strip() for line in read_bytes(card.encode(), "a.vcf").text.splitlines() if line.strip()]
+    assert lines == ["# Ada", "Skype: ada.l", "Relatednames: Bo"]

@@ -46,6 +46,19 @@ def add_xml(slide: Slide, content: str) -> None:
     slide.shapes._spTree.append(parse_xml(body))
 
 
+def test_a_slide_show_is_read_under_either_suffix() -> None:
+    deck = Presentation()
+    add_box(deck.slides.add_slide(deck.slide_layouts[BLANK]), 0, 1, "The crane")
+    deck.save(target := io.BytesIO())
+    show = io.BytesIO()
+    with zipfile.ZipFile(target) as package, zipfile.ZipFile(show, "w") as copy:
+        for path in package.namelist():
+            copy.writestr(path, package.read(path).replace(b"presentation.main", b"slideshow.main"))
+    for name in ("talk.ppsx", "talk.pptx"):
+        document = read_bytes(show.getvalue(), name)
+        assert (document.text, document.document_type) == ("The crane", "pptx")
+
+
 def test_shapes_are_read_by_rows_and_columns_whatever_their_order_in_the_file() -> None:
     def draw(slide: Slide) -> None:
         add_box(slide, 5, 3, "Third right")

@@ -85,7 +85,7 @@ TEXT_READER = Reader(
 HTML_READER = Reader(
     "html",
     read_html,
-    (".html", ".htm", ".xhtml"),
+    (".html", ".htm", ".xhtml", ".shtml"),
     title="HTML",
     media_types=("text/html", "application/xhtml+xml", "application/xml+xhtml"),
 )
@@ -104,9 +104,9 @@ ALL_READERS = (
     TEXT_READER,
     HTML_READER,
     Reader("code", read_code, tuple(LANGUAGES_BY_SUFFIX), title="code"),
-    Reader("csv", read_separated, (".csv", ".tsv"), title="CSV", media_types=("text/csv",)),
+    Reader("csv", read_separated, (".csv", ".tsv", ".tab"), title="CSV", media_types=("text/csv",)),
     Reader("json", read_json_lines, (".jsonl", ".ndjson"), title="JSON"),
-    Reader("json", read_json, (".json",), title="JSON", media_types=("application/json",)),
+    Reader("json", read_json, (".json", ".jsonld", ".geojson"), title="JSON", media_types=("application/json",)),
     Reader("notebook", read_notebook, (".ipynb",), title="notebooks"),
     Reader("mail", read_mail, (".eml",), title="mail", media_types=("message/rfc822",)),
     Reader("mail", read_mailbox, (".mbox",), title="mail", media_types=("application/mbox",)),
@@ -150,15 +150,15 @@ ALL_READERS = (
         Reader(
             suffix,
             read,
-            (f".{suffix}", f".{suffix[:-1]}m"),  # with macros
+            (f".{suffix}", f".{suffix[:-1]}m", *others),  # with macros; templates and slide shows
             title=title,
             media_types=(OFFICE_MEDIA_TYPE_PREFIX + media_type,),
             beside_from=MIN_ISOLATED_OFFICE_BYTES,
         )
-        for suffix, read, title, media_type in (
-            ("docx", read_docx, "Word", "wordprocessingml.document"),
-            ("pptx", read_pptx, "PowerPoint", "presentationml.presentation"),
-            ("xlsx", read_xlsx, "Excel", "spreadsheetml.sheet"),
+        for suffix, read, title, media_type, others in (
+            ("docx", read_docx, "Word", "wordprocessingml.document", (".dotx", ".dotm")),
+            ("pptx", read_pptx, "PowerPoint", "presentationml.presentation", (".ppsx", ".ppsm", ".potx")),
+            ("xlsx", read_xlsx, "Excel", "spreadsheetml.sheet", (".xltx", ".xltm")),
         )
     ),
     Reader(

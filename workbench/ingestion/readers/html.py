@@ -522,13 +522,13 @@ SELECTOR_PART = re.compile(r"([.#])([\w-]+)")
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
 UNREAD_TAGS = frozenset(
     (
-        "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "video", "audio",
-        "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
+        "script", "style", "noscript", "template", "svg", "canvas", "iframe", "frame", "object", "embed", "video",
+        "audio", "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
     )
 )  # fmt: skip
 # Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
 UNKNOWN_VOID_TAGS = ("wbr", "embed", "source", "track", "keygen", "command", "bgsound")
-MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "object", "embed", "video", "audio"))
+MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio"))
 MIN_PAGE_WORDS = 10  # of a page with scripts below which they are taken to write its text
 MIN_PART_CHARS = 40  # of a header, aside or footer next to <main> that is content
 PART_TAGS = frozenset(("header", "footer", "aside"))
@@ -818,7 +818,7 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
     for picture in list(root.iter("picture")):
         picture.drop_tag()  # around an image
     if is_file:
-        for image in list(root.iter("img")):
+        for image in list(root.iter("img", "area")):
             _open_described_picture(image)
         for part in root.xpath("//svg[not(@aria-hidden='true' or .//symbol)]//*[self::title or self::desc]"):
             part.tag = "text"
@@ -830,7 +830,9 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
         with suppress(ValueError):
             key, *code = bytes.fromhex(address.get("data-cfemail"))
             _replace_element(address, "span", bytes(byte ^ key for byte in code).decode())
-    for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg")):
+    for element in list(
+        root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg", "noframes")
+    ):
         if element.getparent() is not None:
             CONTENT_OPENERS[element.tag](element)
 
@@ -841,7 +843,7 @@ def _open_template(element: HtmlElement) -> None:
 
 
 def _open_frame(element: HtmlElement) -> None:
-    inside = parse_page(element.get("srcdoc", ""))
+    inside = parse_page(element.get("srcdoc") or element.text or "")
     if inside is not None:
         body = inside.find("body")
         _replace_element(element, "div", "")
@@ -932,7 +934,7 @@ def _open_described_picture(element: HtmlElement) -> None:
     alt = " ".join((element.get("alt") or element.get("title") or "").split())
     if alt:
         _replace_element(element, APART_TAG, alt)
-    elif element.get("alt") is None:
+    elif element.get("alt") is None and element.tag == "img":
         leave_out("images without alternative text")
 
 
@@ -982,6 +984,7 @@ def _list_style_rules(root: HtmlElement) -> list[tuple[str, str]]:
 def _write_generated_text(root: HtmlElement) -> None:
     """Insert the words that style sheets show before and after elements."""
     for selectors, body in _list_style_rules(root):
+        leave_out("texts that style sheets insert", COMPUTED_TEXT.search(body) is not None)
         words = GENERATED_TEXT.search(body)
         text = CSS_ESCAPE.sub(lambda code: chr(min(int(code[1], 16), 0x10FFFF)), words[2]) if words else ""
         if not any(map(str.isalnum, text)) or _hides(body):  # icons and separators
@@ -1022,7 +1025,7 @@ def _text_ahead(element: HtmlElement) -> str:
 CONTENT_OPENERS = {
     "template": _open_template, "iframe": _open_frame, "textarea": _open_field, "input": _open_field,
     "select": _open_select, "button": _open_button, "math": _open_formula, "img": _open_picture,
-    "svg": _open_drawing,
+    "svg": _open_drawing, "noframes": _open_frame,
 }  # fmt: skip
 
 
@@ -1033,6 +1036,7 @@ RAISED_STYLE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 GENERATED_TEXT = re.compile(r"""(?<![-\w])content\s*:\s*(["'])((?:(?!\1)[^\\]|\\.)*)\1""", re.IGNORECASE | re.DOTALL)
+COMPUTED_TEXT = re.compile(r"(?<![-\w])content\s*:[^;]*(?:counters?|attr)\(", re.IGNORECASE)  # of numbers or attributes
 GENERATED_PART = re.compile(r"([^,]+?)::?(before|after)\s*(?:,|$)", re.IGNORECASE)
 CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))

@@ -188,7 +188,7 @@ LABELS = {  # of fields whose name is no word; "" for a paragraph
     "DESCRIPTION": "", "COMMENT": "", "NOTE": "",
 }  # fmt: skip
 TECHNICAL_FIELD = re.compile(
-    r"X-.*|BEGIN|VERSION|PRODID|UID|DTSTAMP|CREATED|LAST-MODIFIED|SEQUENCE|TRANSP|CLASS|REV|KEY|KIND|PROFILE|MAILER"
+    r"X-(?:AB(?!DATE|RELATED)|ALT|APPLE|EVOLUTION|GOOGLE|LIC|MICROSOFT|MOZ|MS-OLK|WR).*|BEGIN|VERSION|PRODID|UID|DTSTAMP|CREATED|LAST-MODIFIED|SEQUENCE|TRANSP|CLASS|REV|KEY|KIND|PROFILE|MAILER"
 )
 UNREAD_FIELDS = {"ATTACH": "attachments", "PHOTO": "images", "LOGO": "images", "SOUND": "audio and video"}
 
@@ -237,7 +237,7 @@ def _read_entries(text: str) -> Iterator[str]:
         elif field == "N":
             title = title or value
         elif blocks and value and not TECHNICAL_FIELD.fullmatch(field):
-            label = LABELS.get(field, field.replace("-", " ").capitalize())
+            label = LABELS.get(field, field.removeprefix("X-").removeprefix("AB").replace("-", " ").capitalize())
             lines.append(f"{label}: {value}  " if label else f"\n{value}\n")
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from workbench.errors import UnreadableDocument
@@ -231,7 +232,7 @@ class Package:
 
 
 def _fold_path(path: str) -> str:
-    return posixpath.normpath(f"/{path}".replace("\\", "/")).lstrip("/").lower()
+    return normalize("NFC", posixpath.normpath(f"/{path}".replace("\\", "/")).lstrip("/").lower())
 
 
 def read_core_properties(package: Package) -> dict[str, str]:
@@ -581,6 +582,7 @@ UNREAD_ELEMENTS = {
     "embedded files": (OFFICE_VML + "OLEObject", WORD + "altChunk"),
     "linked subdocuments": (WORD + "subDoc",),
     "ActiveX controls": (WORD + "control",),
+    "ink drawings": (WORD + "contentPart",),
     DELETED_TEXTS: (WORD + "delText",),
 }
 
@@ -1301,6 +1303,7 @@ def _write_rtf_table(lines: re.Match[str]) -> str:
 # --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---
 
 TRUE_VALUES, FALSE_VALUES = ("1", "true", "on"), ("0", "false", "off")
+SHOW_TYPE = re.compile(rb"presentationml\.(?:slideshow|template)\.main")  # which python-pptx does not open
 TEMPLATE_TITLE = "PowerPoint Presentation"  # the title in python-pptx's default template
 PAGE_NUMBER_TYPE = "sldNum"
 MARGIN_TYPES = ("ftr", "hdr", "dt")
@@ -1334,7 +1337,7 @@ def _open_presentation(data: bytes, package: Package) -> Presentation:
     from pptx import Presentation
 
     if not STRICT_NAMESPACE.search(package.read(package.find_main_part("ppt/presentation.xml")) or b""):
-        with suppress(XMLSyntaxError, KeyError):
+        with suppress(XMLSyntaxError, KeyError, ValueError):  # ValueError: a slide show or a template
             return Presentation(io.BytesIO(data))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
@@ -1342,7 +1345,8 @@ def _open_presentation(data: bytes, package: Package) -> Presentation:
             root = package.parse(path) if path.endswith((".xml", ".rels")) else None
             if root is not None and path.endswith(".rels"):
                 _drop_dangling_links(package, path, root)
-            copy.writestr(entry, tostring(root) if root is not None else package.read(path) or b"")
+            content = tostring(root) if root is not None else package.read(path) or b""
+            copy.writestr(entry, SHOW_TYPE.sub(rb"presentationml.presentation.main", content))
     return Presentation(target)
 
 
@@ -1735,6 +1739,6 @@ def _read_description(opf: XmlElement) -> dict[str, str]:
     for element in opf.iterfind(".//{*}metadata/*"):
         name = str(element.tag).rpartition("}")[2]
         key = "title" if name == "title" else EPUB_PROPERTIES.get(name)
-        if key and key not in properties and element.text and element.text.strip():
-            properties[key] = element.text.strip()
+        if key and element.text and element.text.strip() and (key not in properties or key == "author"):
+            properties[key] = ", ".join(filter(None, (properties.get(key), element.text.strip())))
     return properties

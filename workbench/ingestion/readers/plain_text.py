@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from html import unescape
 from itertools import pairwise
@@ -38,7 +38,7 @@ def _join_repeated(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 JSON_DECODER = json.JSONDecoder(  # keeps figures as written: 1.50
-    parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_join_repeated
+    parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_join_repeated, strict=False
 )
 
 
@@ -380,6 +380,8 @@ CUE_TIME = re.compile(r"((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})\s*-->\s*((?:\d+:)?\d{
 CUE_TAG = re.compile(r"</?(?:[bciu]|ruby|rt|lang|font|v)(?:[.\s:][^>]*)?>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
 SPEAKER_TAG = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>", re.IGNORECASE)
 SUBTITLE_HEAD = re.compile(r"\ufeff?WEBVTT[ \t]+(?:- *)?(\S[^\n]*)")
+GLUED_CUE = re.compile(r"(?<=[^\n])\n(?=\d+[ \t]*\n[\d:.,]+[ \t]*-->)")  # without a blank line before its number
+UNREAD_BLOCK = re.compile(r"NOTE\b|STYLE\b|REGION\b|\d+\Z")  # without a time
 NAMED_CUE = re.compile(r"[^\n]*[^\W\d_]{2}[^\n]* [^\n]*\n")  # the name of a chapter, not a number or identifier
 MIN_PAUSE_S = 2.0  # seconds between cues that start a paragraph
 
@@ -390,28 +392,28 @@ def read_subtitles(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: It has no cues.
     """
-    text = NEWLINES.sub("\n", decode_text(data, name))
+    text = GLUED_CUE.sub("\n\n", NEWLINES.sub("\n", decode_text(data, name)))
     blocks = re.split(r"\n[ \t]*(?:\n[ \t]*)+", text)
     leave_out("comments", sum(block.startswith("NOTE") for block in blocks))
     paragraphs: list[list[str]] = []
     ended, last_speaker = -MIN_PAUSE_S, ""
     for block in blocks:
         time = CUE_TIME.search(block)
-        if time is None:
+        if time is None and (not paragraphs or UNREAD_BLOCK.match(block)):
             continue
-        cue = block[time.end() :]
+        cue = block[time.end() :] if time else block  # a cue that goes on after a blank line
         tag = SPEAKER_TAG.search(cue)
-        speaker = tag[1].strip() if tag else ""
-        if NAMED_CUE.fullmatch(block[: time.start()]):
+        speaker = tag[1].strip() if tag else "" if time else last_speaker
+        if time and NAMED_CUE.fullmatch(block[: time.start()]):
             paragraphs += [[block[: time.start()].strip()], []]
-        elif not paragraphs or _parse_cue_time(time[1]) - ended >= MIN_PAUSE_S or speaker != last_speaker:
+        elif speaker != last_speaker or not paragraphs or (time and _parse_cue_time(time[1]) - ended >= MIN_PAUSE_S):
             paragraphs.append([])
         lines = filter(None, (unescape(CUE_TAG.sub("", line)).strip() for line in cue.split("\n")))
         for line in lines:
             said = f"{speaker}: {line}" if speaker and not paragraphs[-1] else line
             if said not in paragraphs[-1][-2:] and f"{speaker}: {line}" not in paragraphs[-1][-2:]:
                 paragraphs[-1].append(said)
-        ended, last_speaker = _parse_cue_time(time[2]), speaker
+        ended, last_speaker = _parse_cue_time(time[2]) if time else ended, speaker
     if not paragraphs:
         raise UnreadableDocument(f"'{name}' is not a subtitle file: it has no line with two times. Check its suffix.")
     title = SUBTITLE_HEAD.match(text)
@@ -475,10 +477,12 @@ def _split_rows(text: str, delimiter: str) -> list[list[str]]:
     """Return the rows. Quotes that do not enclose a whole cell, such as inch marks, are ordinary characters."""
     width = len(_split_line(text.partition("\n")[0], delimiter))
     rows: list[list[str]] = []
-    with suppress(csv.Error):
-        rows = list(csv.reader((line[0] for line in LINE.finditer(text)), delimiter=delimiter, strict=True))
-        if len(rows) >= sum(line[0] != "\n" for line in LINE.finditer(text)):
-            return rows
+    for escape in (None, "\\") if '\\"' in text else (None,):  # MySQL and Spark write \" for a quote
+        with suppress(csv.Error):
+            rows = list(_read_rows((line[0] for line in LINE.finditer(text)), delimiter, escape))
+            break
+    if len(rows) >= sum(line[0] != "\n" for line in LINE.finditer(text)):
+        return rows
     lines = text.split("\n")
     quotes = re.compile(rf'(?:^|{re.escape(delimiter)})"(?:[^"\n]|"")+"(?:{re.escape(delimiter)}|$)', re.MULTILINE)
     if rows and (quotes.search(text) or not _are_lines_whole(lines, delimiter, width)):
@@ -494,6 +498,10 @@ def _split_rows(text: str, delimiter: str) -> list[list[str]]:
     return rows
 
 
+def _read_rows(lines: Iterable[str], delimiter: str, escape: str | None = None) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=delimiter, escapechar=escape, strict=True, skipinitialspace=True)
+
+
 def _are_lines_whole(lines: list[str], delimiter: str, width: int) -> bool:
     """Return whether every line has as many cells as the first if quotes are taken literally."""
     return width > 1 and all(line.count(delimiter) + 1 == width for line in lines if line)
@@ -505,7 +513,7 @@ def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> t
         if taken > 1 and not lines[place + taken - 1].count('"'):
             continue
         try:
-            rows = list(csv.reader(lines[place : place + taken], delimiter=delimiter, strict=True))
+            rows = list(_read_rows(lines[place : place + taken], delimiter))
         except csv.Error:
             continue
         if len(rows) == 1 and (taken == 1 or len(rows[0]) == width):
@@ -516,7 +524,7 @@ def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> t
 def _split_line(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line; quotes count only in pairs."""
     try:
-        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+        return next(_read_rows([line], delimiter), [])
     except csv.Error:
         cells = line.split(delimiter)
     return [cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in cells]

@@ -43,6 +43,9 @@ from workbench.ingestion.text import (
 )
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
+WORDS_SECTION = re.compile(
+    r'(?:\[[A-Z]\w+\])?"([^"]*[^\W\d_][^"]*)"', re.IGNORECASE
+)  # shows words instead of the figure
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
 FORMAT_TOKEN = re.compile(
     r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
@@ -77,6 +80,8 @@ def format_value(value: object, number_format: str) -> str:
     sections = SECTION_SEPARATOR.split(number_format)
     opposite = value < 0 and len(sections) > 1  # its section has the minus sign or brackets
     place = 1 if opposite else 2 if not value and len(sections) > 2 else 0
+    if words := WORDS_SECTION.fullmatch(sections[place]):
+        return format_cell(words[1])
     form = None if FORMAT_CONDITION.search(number_format) else _parse_section(sections[place])
     if form is None or not abs(value) < MAX_FORMATTED_VALUE:
         return _format_stored(value)
@@ -201,6 +206,7 @@ MAX_SERIAL = 2_958_466  # day after 9999-12-31
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
 # To an address outside the file, and the words that it shows.
 LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"(?:\s*[,;]\s*"([^"]+)"\s*\))?', re.IGNORECASE)
+CONSTANT = re.compile(r'"([^"]+)"|(-?[\d.]+(?:E[+-]?\d+)?)')  # of a defined name; others refer to cells
 CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
 MAX_REPEATED_CELLS = 100_000  # of merged cells of a sheet
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
@@ -215,7 +221,7 @@ class SheetRows:
     rows: dict[int, dict[int, str]] = field(default_factory=dict[int, dict[int, str]])  # text by column, by row number
     hidden: set[int] = field(default_factory=set[int])  # numbers of hidden rows
     hidden_columns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # first and last hidden column
-    margins: list[str] = field(default_factory=list[str])  # headers and footers
+    margins: list[str] = field(default_factory=list[str])  # headers, footers and hints for the input
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:
@@ -227,6 +233,7 @@ def read_xlsx(data: bytes, name: str) -> Draft:
     book = _Workbook(data, name)
     properties = read_core_properties(book)
     sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
+    sections += ["Names:\n\n" + "\n".join(book.constants)] if book.constants else []
     leave_out("embedded files", sum(part.startswith("xl/embeddings/") for part in book.parts))
     caches = [book.parse(part) for part in book.parts if part.startswith("xl/pivotcache/pivotcachedefinition")]
     sources = [root.find("{*}cacheSource/{*}worksheetSource") for root in caches if root is not None]
@@ -255,6 +262,11 @@ class _Workbook(Package):
                 self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
             else:
                 leave_out("sheets that are missing in the file")
+        names = {name.get("name"): name for name in root.iterfind("{*}definedNames/{*}definedName")}
+        values = {
+            key: CONSTANT.fullmatch(name.text or "") for key, name in names.items() if not _is_set(name, "hidden")
+        }
+        self.constants = [f"- {key}: {value[1] or value[2]}" for key, value in values.items() if value]
         self.margins: set[str] = set()  # headers and footers that were read, because sheets repeat them
         by_kind = dict(links.values())
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
@@ -341,6 +353,8 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation"):
         local = str(element.tag).rpartition("}")[2]
         if local == "dataValidation":  # a formula with quotes is the list itself, others refer to cells
+            prompt = format_cell(f"{element.get('promptTitle') or ''} {element.get('prompt') or ''}")
+            sheet.margins += [f"{element.get('sqref')}: {prompt}"] if prompt else []
             leave_out("lists of allowed values", (element.findtext("{*}formula1") or "").startswith('"'))
             continue
         if local == "col":

@@ -56,6 +56,51 @@ def test_a_pdf_never_joins_a_superscript_to_its_number(size: float, raised_size:
     assert "The purser[3] paid 1,204⁵ crowns." in text
 
 
+@pytest.mark.parametrize(("raised_size", "rise"), [(7, 3), (7, 4), (8, 2.5), (9, 5)])
+def test_superscripts_in_the_height_of_their_line_are_found_by_their_glyphs(raised_size: float, rise: float) -> None:
+    runs = [
+        "The purser note",
+        "3",
+        " paid 5 m",
+        "2",
+        ", 10",
+        "-12",
+        " and 2031",
+        "4",
+        " crowns.",
+        "7",
+        " Total",
+        "b",
+        " x",
+    ]
+    line = [(text, bool(place % 2)) for place, text in enumerate([*runs, "n"])]
+    text = read_bytes(_pdf([line], 12, raised_size, rise), "tank.pdf").text
+    assert text == "The purser note[3] paid 5 m², 10⁻¹² and 2031⁴ crowns.[7] Total[b] xⁿ"
+
+
+def test_each_of_several_equal_words_is_raised_or_not_as_it_is_drawn() -> None:
+    raised = [("see note", False), ("3", True), (" and the m2 of deck", False)]
+    plain = [("but note3 and 10 m", False), ("2", True), (" of hold", False)]
+    text = read_bytes(_pdf([raised, plain, raised], 12, 8, 4), "tank.pdf").text
+    seen = "see note[3] and the m2 of deck"
+    assert text.split() == f"{seen} but note3 and 10 m² of hold {seen}".split()
+
+
+def test_numbers_that_are_printed_narrower_are_no_powers() -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target)
+    canvas.drawString(50, 700, "Sales of 2020 and 2022 were 118 and 265 million.")
+    narrow = canvas.beginText(50, 650)
+    narrow.setHorizScale(80)
+    narrow.textOut("Sales of 2021 and 2024 were 112 and 106 million.")
+    canvas.drawText(narrow)
+    canvas.save()
+    text = read_bytes(target.getvalue(), "sales.pdf").text
+    assert "Sales of 2021 and 2024 were 112 and 106 million." in text
+
+
 def test_a_power_that_is_no_higher_than_its_line_shows_by_its_width() -> None:
     lines = [[("The tank holds 10", False), ("6", True), (" litres in 2031 and 106 sacks.", False)]]
     assert "holds 10⁶ litres in 2031 and 106 sacks." in read_bytes(_pdf(lines, 12, 7, 4), "tank.pdf").text

@@ -6,12 +6,15 @@ heading whose number changes, the first occurrence of a repeated line, and lines
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, takewhile
-from math import inf
+from math import hypot, inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.ocr.document import PictureWords
@@ -30,7 +33,7 @@ from workbench.ingestion.text import format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem, WordBox
+    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 # --- Prose that the parser cut into table cells ---
 
@@ -172,127 +175,154 @@ def _find_suspended_words(page: ParsedPage) -> Iterator[WrittenWord]:
             yield "", end[1] + start[1], f"{end[1]}- {start[1]}"
 
 
-# --- Superscripts, which the parser joins to their word ---
+# --- Superscripts, which the parser joins to their word: read from the glyphs of PDFium, the library of the parser ---
 
-RAISED_SHARE = 0.12  # of a line's height by which a word with a superscript is higher than others
-MIN_RAISED_SHARE = 0.005  # the same for 10⁻⁶ and m², which stay within their font's box in most word processors
-SAME_LINE_SHARE = 0.002  # of it by which the lower edges may differ; those of another font or size differ by more
-MARK_SHARE = 0.65  # usual size of a superscript as a share of the text's
-DIGIT_SHARE = 0.556  # usual width of a digit as a share of the font size
-MIN_MISSING_WIDTH = 0.28  # digits by which a number with a superscript is narrower; .35 is usual
-WORD_WITH_MARK = re.compile(
-    r"((?:.*[\Wx])?10|\d{1,3}(?:,\d{3})+|.*[^\W\d_].*?|.*[.,;:)\]%”’\"])"
-    r"(\(\d{1,3}\)|[-−+]?\d{1,3}(?:,\d{1,3})*|[*†‡§¶]+)([.,;:)\]]*)",
-    re.DOTALL,
+MIN_RISE, MAX_RISE = 0.12, 0.75  # by which a superscript is above its base, as a share of the base's size
+MAX_RAISED_SIZE = 0.92  # of the base's size
+MIN_TALLER_SHARE = 0.005  # of a line's height by which lines of one font are higher if they have superscripts
+MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
+    r"[^\W\d_]\d{1,2}(?![\w-])|[)\]”’\"%]\d|[a-z][.;:,]\d|,\d{3}\d{1,2}(?![\d,])|\b10[-−]?[1-9]\d?\b|\b\d{5}\b"
 )
-NUMBER_WITH_MARK = re.compile(r"(\d+)([.,;:)\]]*)")
-CLEAR_MARK = re.compile(r"(?:.*\W)?10[-−]\d{1,2}|\d{1,3}(?:,\d{3})+\d{1,2}|.*[^\W\d_]\d{1,2}[.,;:)\]]*", re.DOTALL)
-POWER_OF_TEN = re.compile(r"(?<![\d.,])10[-−]?\d{1,2}(?![.,]?\d)")
+TRAILING_MARKS = ".,;:"  # after a word
+NOTE_MARK = re.compile(r"[a-d]|\d{1,2}(?:,\d{1,2})+")  # of a note, after a whole word
+WHOLE_WORD = re.compile(r"[^\W\d_]{2}[a-z]\W*$")
 
-WrittenWord = tuple[str, str, str]  # the word before it or "", the word as the parser joins it, and as it is written
+# The word before it, "" at the start, or None for each occurrence; the word as the parser joins it; and as written.
+WrittenWord = tuple[str | None, str, str]
 
 
-def _usual_heights(page: ParsedPage) -> dict[tuple[str | None, float | None], float]:
+def has_raised_text(page: ParsedPage) -> bool:
+    """Return whether a page may have superscripts: by its text, or because its lines in one font differ in height."""
     usual: dict[tuple[str | None, float | None], float] = {}
     for item in page.text_items:
         key = (item.font_name, item.font_size)
         usual[key] = min(item.height, usual.get(key, item.height))
-    return usual
-
-
-def has_raised_text(page: ParsedPage) -> bool:
-    """Return whether a page may have superscripts: its lines in one font differ in height, or there is one of 106."""
-    usual = _usual_heights(page)
-    return any(
-        item.height > (1 + MIN_RAISED_SHARE) * usual[item.font_name, item.font_size] or POWER_OF_TEN.search(item.text)
-        for item in page.text_items
+    return MAYBE_RAISED.search(page.text) is not None or any(
+        item.height > (1 + MIN_TALLER_SHARE) * usual[item.font_name, item.font_size] for item in page.text_items
     )
 
 
-def find_raised_words(page: ParsedPage) -> list[WrittenWord]:
-    """Return the words that end with a superscript, for a page that was parsed with word boxes."""
-    found: list[WrittenWord] = []
-    usual, digits, before = _usual_heights(page), _digit_widths(page), ""
-    for item in page.text_items:
-        words = [word for word in item.words if word.text.strip()]
-        middle = sorted(word.height for word in words)[(len(words) - 1) // 2] if words else item.height
-        height = min(middle, usual[item.font_name, item.font_size])
-        highest = (1 + MIN_RAISED_SHARE) * height
-        plain = [word for word in words if word.height <= highest] or [
-            other
-            for other in page.text_items
-            if other.height <= highest and other.y < item.y + item.height / 2 < other.y + other.height
-        ]
-        digit = digits.get(item.font_name, 0.0) * (item.font_size or 0.0)
-        for word in words:
-            is_raised = _is_raised(word, height, plain, digit)
-            split = _split_mark(word.text, word.width, digit) if is_raised else None
-            if split is not None:
-                base, mark, rest = split
-                text = f"{base}{format_superscript(mark, base)}{rest}"
-                found += [(before, word.text, text)] if text != word.text else []
-            before = word.text if _keep_letters(word.text) else before
-    return found
+class _Matrix(ctypes.Structure):
+    """PDFium's transformation from text space to the page."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    _fields_ = [(name, ctypes.c_float) for name in "abcdef"]
 
 
-def _is_raised(word: WordBox, height: float, plain: Sequence[WordBox | TextItem], digit: float) -> bool:
-    """Return whether a word ends with a superscript.
+@cache
+def _load_pdfium() -> ctypes.CDLL:
+    """Return the library that liteparse loads from its own folder."""
+    import liteparse
 
-    Such a word is much higher than the plain words of its line. If it is only a little higher or as high as they are,
-    its lower edge must be exactly theirs, and it is a clear case (m²) or a number too narrow for its digits.
-    """
-    edges = [abs(word.y + word.height - one.y - one.height) / height for one in plain]
-    near = min(edges) <= RAISED_SHARE if edges else POWER_OF_TEN.search(word.text) is not None
-    if near and word.height > (1 + RAISED_SHARE) * height:
-        return True
-    if edges and min(edges) > SAME_LINE_SHARE:
-        return False
-    if word.text.isdecimal() and _digit_shortfall(word.text, word.width, digit) > MIN_MISSING_WIDTH:
-        return True
-    return word.height > (1 + MIN_RAISED_SHARE) * height and CLEAR_MARK.fullmatch(word.text) is not None
+    library = ctypes.CDLL(str(next(Path(liteparse.__file__).parent.glob("*pdfium.*"))))
+    for function in (library.FPDF_LoadMemDocument, library.FPDF_LoadPage, library.FPDFText_LoadPage):
+        function.restype = ctypes.c_void_p
+    library.FPDFText_GetFontSize.restype = ctypes.c_double
+    library.FPDF_InitLibrary()
+    return library
 
 
-def _digit_widths(page: ParsedPage) -> dict[str | None, float]:
-    """Return the width of a digit in each font as a share of its size, from the widest number in it."""
-    shares: dict[str | None, float] = {}
-    for item in page.text_items:
-        known = shares.get(item.font_name, 0.0)
-        numbers = (word.width / len(word.text) for word in item.words if word.text.isdecimal() and item.font_size)
-        shares[item.font_name] = max([known, *(width / (item.font_size or 1.0) for width in numbers)])
-    return {font: share or DIGIT_SHARE for font, share in shares.items()}
+class PageGlyphs:
+    """The glyphs of a page, in the order of its text."""
+
+    def __init__(self, library: ctypes.CDLL, page: ctypes.c_void_p) -> None:
+        self._library, self._page = library, page
+        count = library.FPDFText_CountChars(page)
+        buffer = ctypes.create_string_buffer(2 * max(0, count) + 2)
+        library.FPDFText_GetText(page, 0, count, buffer)
+        self.text = buffer.raw[: 2 * count].decode("utf-16-le", "replace")
+        if len(self.text) != count or "\0" in self.text:  # some glyphs have no or several characters
+            self.text = "".join(chr(library.FPDFText_GetUnicode(page, at)) for at in range(count))
+
+    def is_smaller(self, at: int, other: int) -> bool:
+        """Return whether a glyph has a smaller size than another."""
+        return self._size(at) < self._size(other)
+
+    def _size(self, at: int) -> float:
+        return self._library.FPDFText_GetFontSize(self._page, at)
+
+    def measure(self, at: int) -> tuple[float, float]:
+        """Return the size of a glyph, and the height of its baseline in the direction of its text, in points."""
+        matrix, x, y = _Matrix(), ctypes.c_double(), ctypes.c_double()
+        self._library.FPDFText_GetMatrix(self._page, at, ctypes.byref(matrix))
+        self._library.FPDFText_GetCharOrigin(self._page, at, ctypes.byref(x), ctypes.byref(y))
+        scale = hypot(matrix.c, matrix.d) or 1.0
+        height = (x.value * matrix.c + y.value * matrix.d) / scale
+        return self._size(at) * scale, height
 
 
-def _digit_shortfall(number: str, width: float, digit: float) -> float:
-    """Return by how many digits a number is narrower than its digits in their full size."""
-    return len(number) - width / digit if digit else 0.0
+def read_glyphs(data: bytes, numbers: Iterable[int]) -> Iterator[tuple[int, PageGlyphs]]:
+    """Yield pages of a PDF with their glyphs, each valid until the next one."""
+    library = _load_pdfium()
+    file = ctypes.c_void_p(library.FPDF_LoadMemDocument(data, len(data), None))
+    try:
+        for number in numbers:
+            page = ctypes.c_void_p(library.FPDF_LoadPage(file, number - 1))
+            text = ctypes.c_void_p(library.FPDFText_LoadPage(page))
+            yield number, PageGlyphs(library, text)
+            library.FPDFText_ClosePage(text)
+            library.FPDF_ClosePage(page)
+    finally:
+        library.FPDF_CloseDocument(file)
 
 
-def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] | None:
-    """Split a word into its text, its superscript and the punctuation after it.
+def find_raised_words(page: PageGlyphs) -> list[WrittenWord]:
+    """Return the words with superscripts."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    before = ""
+    for match in re.finditer(r"\S+", page.text):
+        word, (first, end) = match[0], match.span()
+        whole = text = word.rstrip(TRAILING_MARKS)
+        if len(whole) > 1 and (MAYBE_RAISED.search(word) or page.is_smaller(first + len(whole) - 1, first)):
+            text = _write_raised(word, [page.measure(at) for at in range(first, end)]).removesuffix(word[len(whole) :])
+        found[whole][before].add(text)
+        before = word if _keep_letters(word) else before
+    words: list[WrittenWord] = []
+    for word, places in reversed(found.items()):  # the word before is not yet replaced
+        if len(every := set[str]().union(*places.values())) == 1:
+            words += [(None, word, text) for text in every - {word}]
+        else:
+            words[:0] = [(before, word, text) for before, texts in places.items() for text in texts - {word}]
+    return words
 
-    For a number, its width determines how many of the last digits are raised.
-    """
-    if match := WORD_WITH_MARK.fullmatch(word):
-        return match[1], match[2], match[3]
-    match = NUMBER_WITH_MARK.fullmatch(word)
-    if match is None or not digit or len(match[1]) < 2:
-        return None
-    raised = round(_digit_shortfall(match[1], width, digit) / (1 - MARK_SHARE))
-    raised = min(max(1, raised), len(match[1]) - 1)
-    return match[1][:-raised], match[1][-raised:], match[2]
+
+def _write_raised(word: str, places: Sequence[tuple[float, float]]) -> str:
+    """Return a word with its superscripts as plain text, given the size and the baseline of each of its characters."""
+    text = mark = ""
+    size, base = places[0]
+    for character, (own_size, own_base) in zip(word, places, strict=True):
+        rise = (own_base - base) / (size or 1.0)
+        if text and own_size <= MAX_RAISED_SIZE * size and MIN_RISE <= rise <= MAX_RISE:
+            mark += character
+        else:
+            is_letter = character.isalpha() and mark.isalpha()  # as in the logo of LaTeX
+            text += (mark if is_letter else _format_mark(mark, text)) + character
+            mark, size, base = "", own_size, own_base
+    return text + _format_mark(mark, text)
+
+
+def _format_mark(mark: str, before: str) -> str:
+    if NOTE_MARK.fullmatch(mark) and WHOLE_WORD.search(before):
+        return f"[{mark}]"
+    is_plain = not _keep_letters(mark) or (len(mark) > 1 and mark.isalpha())
+    return mark if is_plain else format_superscript(mark, before)
 
 
 def _write_words(blocks: Sequence[str], words: Sequence[WrittenWord]) -> list[str]:
-    """Return blocks with words as they are written: each after the word before it, or if it occurs only once."""
+    """Return blocks with words as they are written: everywhere, after the word before it, or if it occurs only once."""
     joined = "\0".join(blocks)
     for before, word, text in words:
+        start = "" if before is None else (re.escape(before) or r"\A") + r"[\W_]*"
         whole = rf"(?<!\w){re.escape(word)}(?!\w)"
-        places = [match.start() for match in re.finditer(whole, joined)]
-        after = re.search((re.escape(before) or r"\A") + r"[\W_]*" + whole, joined)
-        if after is not None or len(places) == 1:
-            place = after.end() - len(word) if after is not None else places[0]
-            joined = joined[:place] + text + joined[place + len(word) :]
-        leave_out("superscripts and hyphens joined to the word before them", after is None and len(places) > 1)
+        joined, count = re.subn(rf"({start}){whole}", lambda match, text=text: match[1] + text, joined)
+        if not count:
+            places = [match.span() for match in re.finditer(whole, joined)]
+            if len(places) == 1:
+                joined = joined[: places[0][0]] + text + joined[places[0][1] :]
+            leave_out("superscripts and hyphens joined to the word before them", len(places) > 1)
     return joined.split("\0")
 
 

@@ -20,6 +20,7 @@ from workbench.ingestion.readers.pdf.layout import (
     find_raised_words,
     has_raised_text,
     make_page_texts,
+    read_glyphs,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             numbers = [page.page_num for page in result.pages]
             result = _parse(_make_parser(_format_ranges(numbers), on_side), data, name)
             turned |= on_side
-        pages, odd = _pack_pages(result, _find_raised_words(result, data, turned))
+        glyphs = read_glyphs(data, [page.page_num for page in result.pages if has_raised_text(page)])
+        pages, odd = _pack_pages(result, {number: find_raised_words(page) for number, page in glyphs})
         failed.update(odd)
         packed += pages
         del result  # frees its memory before the next window is parsed
@@ -299,24 +301,6 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
         max_pages=MAX_PAGES,
         page_orientation_corrections=list(turned.items()) if turned else None,
     )
-
-
-def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, int]) -> dict[int, Sequence[WrittenWord]]:
-    """Return the words with superscripts by page; pages that have any are parsed again with word boxes."""
-    from liteparse.parser import LiteParse
-    from liteparse.types import ParseError
-
-    numbers = [page.page_num for page in result.pages if page.page_num not in turned and has_raised_text(page)]
-    if not numbers:
-        return {}
-    parser = LiteParse(
-        ocr_enabled=False, quiet=True, image_mode="off", output_format="text", continue_on_page_error=True,
-        emit_word_boxes=True, target_pages=_format_ranges(numbers),
-    )  # fmt: skip
-    try:
-        return {page.page_num: find_raised_words(page) for page in parser.parse(data).pages}
-    except ParseError:  # the pages keep their superscripts as the parser reads them
-        return {}
 
 
 def _pack_pages(

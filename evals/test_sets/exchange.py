@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evals.gateway import list_documents, new_id, resolve_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
-from evals.test_sets.folders import read_qrels
+from evals.test_sets.folders import UNDECODABLE, read_qrels
 from evals.test_sets.store import (
     AGENT_JUDGE,
     LLM_JUDGE,
@@ -98,6 +98,8 @@ def read_csv(
     problems: list[str] = []
     for number, row in rows:
         try:
+            if UNDECODABLE.search(" ".join(row.values())):
+                raise InvalidInput("It is not UTF-8 text; convert the file.")
             question = _parse_question(row, ids, texts)
             judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
             name = row.get("rater") or rater

@@ -121,7 +121,7 @@ STATES = {
     "delete-folder": State(
         "/library?view=projects", CHIEF, lambda page: page.locator("[class*='st-key-delete_fold'] button").first.click()
     ),
-    "rename-test-set": State("/evaluate?open={harbour}", CHIEF, press("Rename")),
+    "rename-test-set": State("/evaluate?open={harbour}", CHIEF, press("Edit")),
     "delete-test-set": State("/evaluate?open={harbour}", CHIEF, press("Delete")),
     "delete-experiment": State("/evaluate?experiment={narrow}", CHIEF, press("Delete")),
     "edit-document": State("/library?open={many}", CHIEF, selected("Row 0", "Edit document")),

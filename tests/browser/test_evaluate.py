@@ -372,6 +372,26 @@ def test_questions_are_typed_in_and_taken_along(
     text = download.value.path().read_text()
     assert text.splitlines()[0].startswith("question,id")
     assert 'Where is ""the"" well? <script>' in text
+    page.get_by_role("tab", name="Add", exact=True).click()
+    question = TestSetStore(filled).load(made.id).questions[0]
+    document = filled.documents.list(limit=1)[0].id
+    page.locator(".st-key-add_csv input").set_input_files(
+        {"name": "ada.qrels", "mimeType": "text/plain", "buffer": f"{question.id} 0 {document} 1\n".encode()}
+    )
+    page.get_by_role("textbox", name="Rater").fill("Ada")
+    page.get_by_role("textbox", name="Rater").press("Tab")
+    page.get_by_role("button", name="Add from file").click()
+    expect(page.get_by_text("0 questions and 1 judgment added.")).to_be_visible()
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.get_by_role("dialog").get_by_role("combobox", name="Grades").click()
+    page.get_by_role("option", name="not, relevant", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text('Saved "Typed questions".')).to_be_visible()
+    assert TestSetStore(filled).info(made.id).grades == 2
+    page.get_by_role("tab", name="Export and versions").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="TREC qrels").click()
+    assert download.value.path().read_text() == f"{question.id} 0 {document} 1\n"
 
 
 def test_an_experiment_can_be_taken_along_as_csv_and_as_a_notebook(goto: Callable[[str], Page], measured: str) -> None:
@@ -391,15 +411,18 @@ def test_the_hypothesis_and_the_bars_of_a_check_are_shown(
 ) -> None:
     experiments = Experiments(filled)
     made = experiments.run(experiments.create("Checked in CI", harbour, make_cells(["keyword"])).id)
-    bars = [("ndcg@10", "at least 0.7", "passed"), ("hit@1", "at least 2", "failed")]
-    keys = ("metric", "bar", "state")
+    bars = [("ndcg@10", "at least 0.7", "passed", "0.8 is not below it"), ("hit@1", "at least 2", "failed", "")]
+    keys = ("metric", "bar", "state", "detail")
     experiments.save_bars(made.id, [{"run": "keyword", **dict(zip(keys, bar, strict=True))} for bar in bars])
     experiments.annotate(made.id, note="Hypothesis: Words <b>are</b> enough.")
     page = goto(f"/evaluate?experiment={made.id}")
     expect(page.get_by_text("Hypothesis: Words <b>are</b> enough.")).to_be_visible()
     rows = page.get_by_role("table", name="Bars").locator("tbody tr")
     expect(rows).to_have_text(
-        [re.compile("Keyword.*passed.*nDCG@10 at least 0.7"), re.compile("Keyword.*failed.*Hit rate@1 at least 2")]
+        [
+            re.compile("Keyword.*passed.*nDCG@10 at least 0.7.*0.8 is not below it"),
+            re.compile("Keyword.*failed.*Hit rate@1 at least 2"),
+        ]
     )
     keep("evaluate_bars")
     page = goto("/evaluate")

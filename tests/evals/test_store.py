@@ -257,6 +257,8 @@ def test_metadata_of_questions_and_the_time_of_judgments_are_columns_of_a_csv(
     assert all(row["judged_at"].startswith("20") for row in csv.DictReader(io.StringIO(written)) if row["document"])
     assert import_csv(wb, store, copy, written).problems == ()
     assert {one.text: dict(one.metadata) for one in store.load(copy).questions} == kinds
+    damaged = "question,document\nWer h\udcf6rt es?,Dogs\nWho barks?,Dogs\n"  # a byte that is not UTF-8
+    assert import_csv(wb, store, copy, damaged).problems == ("Row 2: It is not UTF-8 text; convert the file.",)
     with pytest.raises(InvalidInput, match="'kind' is unknown"):
         import_csv(wb, store, mine, "question,kind\nWho barks?,how-to\n")
 

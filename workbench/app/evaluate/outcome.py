@@ -155,7 +155,7 @@ def show_note(experiment: Experiment) -> None:
                 "state": {"state": BAR_STATES[bar["state"]], "text": bar["state"]},
                 "run": strategy_look(bar["run"]) | {"text": strategy_title(bar["run"])},
                 "bar": f"{metric_title(bar['metric'])} {bar['bar']}",
-            }}
+            }, "notes": {"bar": bar.get("detail", "")}}
             for place, bar in enumerate(experiment.bars)
         ]  # fmt: skip
         show_table("bars", BAR_COLUMNS, rows, label="Bars", noun="bars", filters=False)

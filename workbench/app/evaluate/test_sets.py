@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
@@ -23,7 +26,7 @@ from evals.evaluation import (
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
 from evals.test_set import SCALES, Judgment, Place, Question, TestSet
-from evals.test_sets.exchange import to_csv
+from evals.test_sets.exchange import export_folder, to_csv, to_qrels
 from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.raters import AGAIN
 from evals.test_sets.store import Rating
@@ -43,7 +46,7 @@ from workbench.app.widgets.looks import (
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import SETUP_HINT, InvalidInput
+from workbench.errors import SETUP_HINT
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
 
@@ -128,25 +131,25 @@ def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
 
 
 def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
-    st.subheader("From CSV", anchor=False)
+    st.subheader("From CSV or qrels", anchor=False)
     st.caption(
-        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns. "
-        "A judged pool can be added too."
+        "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns, "
+        "metadata.NAME. A judged pool can be added too, and judgments in TREC's format."
     )
-    upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
+    upload = st.file_uploader("File", type=("csv", "qrels", "tsv", "txt"), key="add_csv", label_visibility="collapsed")
     rater = st.text_input("Rater", key="add_csv_rater", placeholder="Who judged it, if several people do")
-    if st.button("Add from CSV", key="add_csv_go"):
+    if st.button("Add from file", key="add_csv_go"):
         if upload is None:
-            st.error("Choose a CSV file.")
+            st.error("Choose a CSV or qrels file.")
             return
-        _report_added(lambda: TestSets(wb).import_csv(info.id, _decode_csv(upload.getvalue()), rater.strip()))
+        _report_added(lambda: _import_file(wb, info, upload, rater.strip()))
 
 
-def _decode_csv(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput("The CSV is not UTF-8. Save it as UTF-8 and try again.") from None
+def _import_file(wb: Workbench, info: TestSetInfo, upload: UploadedFile, rater: str) -> ImportReport:
+    with TemporaryDirectory() as place:
+        path = Path(place) / Path(upload.name).name
+        path.write_bytes(upload.getvalue())
+        return TestSets(wb).import_judgments(info.id, path, rater=rater)
 
 
 def _add_agent_queries(wb: Workbench, info: TestSetInfo) -> None:
@@ -259,21 +262,23 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
             **dict.fromkeys(turns, " · ".join(q.turns)),
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
+            "No answer": q.has_no_answer,
             "Origin": ORIGIN_TITLES.get(q.origin, q.origin),
         }
         for q in test_set.questions[:MAX_ROWS]
     ]
     sheet = st.data_editor(
-        _make_frame(rows, ("id", "Question", *turns, "Reference answer", "Origin"), ("Relevant",)),
+        _make_frame(rows, ("id", "Question", *turns, "Reference answer", "Origin"), ("Relevant",), ("No answer",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", *turns, "Reference answer", "Relevant", "Origin"),
+        column_order=("Question", *turns, "Reference answer", "Relevant", "No answer", "Origin"),
         disabled=(*turns, "Relevant", "Origin"),
         column_config={
             "Question": st.column_config.TextColumn(required=True, width="large"),
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
+            "No answer": st.column_config.CheckboxColumn(help="The documents do not answer it", width="small"),
         },
     )
     if len(test_set.questions) > MAX_ROWS:
@@ -291,20 +296,20 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
     before = {question.id: question for question in test_set.questions[:MAX_ROWS]}
     ids = {row["id"] for row in rows if row.get("id")}
     removed_ids = [question_id for question_id in before if question_id not in ids]
-    changed, added = [], []
+    given: list[Question] = []
     for row in rows:
+        old = before.get(str(row.get("id") or ""), Question("", "", origin="person"))
         text, answer = str(row.get("Question") or "").strip(), str(row.get("Reference answer") or "")
-        old = before.get(str(row.get("id") or ""))
-        if old is None and text:
-            added.append(text)
-        elif old is not None and (text, answer) != (old.text, old.reference_answer):
-            changed.append(Question(old.id, text, answer, old.origin, old.metadata))
-    if changed:
-        store.add_questions(key, changed)
-    new = store.add_questions(key, added)
+        is_marked = bool(row.get("No answer")) != old.has_no_answer
+        metadata = {**old.metadata, "answerable": old.has_no_answer} if is_marked else old.metadata
+        question = replace(old, text=text, reference_answer=answer, metadata=metadata)
+        if question != old:
+            given.append(question)
+    changed = sum(bool(question.id) for question in given)
+    added = len(store.add_questions(key, given)) - changed
     if removed_ids:
         store.remove_questions(key, removed_ids)
-    return f"{count_text(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
+    return f"{count_text(added, 'question')} added, {changed} changed, {len(removed_ids)} removed."
 
 
 def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
@@ -388,11 +393,13 @@ def _describe_ratings(ratings: Sequence[Rating], *, is_weak: bool) -> dict[str, 
     return {"By": f"{names} (weak)" if is_weak else names, "When": make_time_cell(last)["text"], "Why": why}
 
 
-def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
+def _make_frame(
+    rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str], marks: Sequence[str] = ()
+) -> pandas.DataFrame:
     """Return rows as a data frame whose columns keep their types even if there are no rows."""
     import pandas as pd
 
-    kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")
+    kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64") | dict.fromkeys(marks, "boolean")
     return pd.DataFrame(rows, columns=pd.Index(kinds)).astype(kinds)
 
 
@@ -542,6 +549,10 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     """Show how far the named raters of a test set agree, and their disagreements; an opened one can be settled."""
     sets = TestSets(wb)
     found = sets.agreement(info.id)
+    about = "As a rater of its own, whose grades never count; twice, to show how consistent it is"
+    if wb.settings.has_llm and test_set.judgments and st.button("Judge the same with the LLM", help=about):
+        with st.spinner("Judging…"):
+            run_change(lambda: _rate_by_llm(sets, info))
     if not found.raters:
         show_message(
             "No named raters yet",
@@ -572,6 +583,12 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     ]
     if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
         _settle(wb, info, chosen, texts[chosen.question_id], documents)
+
+
+def _rate_by_llm(sets: TestSets, info: TestSetInfo) -> str:
+    rated = sets.rate_by_llm(info.id, rounds=2, on_progress=lambda _: None)
+    missing = (f"Missing: {count:,}. {reason}" for reason, count in rated.reasons.items())
+    return " ".join([f"{count_text(rated.judged, 'judgment')} stored by {rated.rater}.", *missing])
 
 
 def _show_rows(
@@ -751,16 +768,17 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
                 st.rerun()
             if info.source_id is None and st.button("Judge on Compare", icon=":material/rule:", type="tertiary"):
                 judge_on_compare(info)
-            if st.button("Rename", icon=":material/edit:", type="tertiary"):
-                _rename(store, info)
+            if st.button("Edit", icon=":material/edit:", type="tertiary"):
+                _edit(store, info)
             if st.button("Delete", icon=":material/delete:", type="tertiary"):
                 _delete(store, info)
     if info.description:
         st.markdown(escape_markdown(info.description))
     st.markdown(format_measured("", info.over))
+    without = f", {len(test_set.unanswerable)} without an answer" if test_set.unanswerable else ""
     st.caption(
         f"Version {info.version} · {count_text(info.questions, 'question')} "
-        f"({len(test_set.answerable)} with relevant results) · {count_text(info.judgments, 'judgment')}"
+        f"({len(test_set.answerable)} with relevant results{without}) · {count_text(info.judgments, 'judgment')}"
     )
     if lost := describe_deleted(wb, info.scope):
         st.warning(
@@ -803,6 +821,10 @@ def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
             on_click="ignore",
         )
         st.download_button(
+            "TREC qrels", to_qrels(test_set.judgments), f"{name}.qrels", "text/plain", icon=":material/download:",
+            on_click="ignore", help="The grades that count",
+        )  # fmt: skip
+        st.download_button(
             "BEIR folder",
             lambda: zip_folder(wb, test_set, name),
             f"{name}.zip",
@@ -815,23 +837,23 @@ def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
 
 def zip_folder(wb: Workbench, test_set: TestSet, name: str) -> bytes:
     """Return the test set as a zip archive in BEIR format."""
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    from evals.test_sets.exchange import export_folder
-
-    with tempfile.TemporaryDirectory() as place:
+    with TemporaryDirectory() as place:
         export_folder(wb, test_set, Path(place) / "out" / name)
         return Path(shutil.make_archive(str(Path(place) / "made"), "zip", Path(place) / "out")).read_bytes()
 
 
-@st.dialog("Rename test set")
-def _rename(store: TestSetStore, info: TestSetInfo) -> None:
+@st.dialog("Edit test set")
+def _edit(store: TestSetStore, info: TestSetInfo) -> None:
     title = st.text_input("Title", info.title, max_chars=300)
     description = st.text_area("Description", info.description, max_chars=2000)
+    grades = st.selectbox(
+        "Grades", list(SCALES), list(SCALES).index(info.grades), format_func=lambda count: ", ".join(SCALES[count]),
+        help="Judgments keep the number of their grade, from 0.",
+    )  # fmt: skip
     if st.button("Save", type="primary", key="confirm_rename"):
-        run_change(lambda: f'Saved "{store.update(info.id, title=title, description=description).title}".')
+        run_change(
+            lambda: f'Saved "{store.update(info.id, title=title, description=description, grades=grades).title}".'
+        )
 
 
 @st.dialog("Delete test set")

@@ -243,15 +243,19 @@ class Experiments:
                 ]
         return found
 
+    def estimate(self, experiment_id: str) -> str:
+        """Return a sentence on what its runs cost at least, before any has run; "" if no price is known."""
+        experiment = self.get(experiment_id)
+        return estimate_cost(self._wb, self.test_set(experiment), experiment.cells)
+
     def set_budget(self, experiment_id: str, budget: float) -> None:
         """Give an experiment another budget, in dollars, for what its runs have stored and will store.
 
         Raises:
             NotFound: No such experiment. InvalidInput: It is 0 or less, or no price is known.
         """
-        experiment = self.get(experiment_id)
-        check_budget(budget, estimate_cost(self._wb, self.test_set(experiment), experiment.cells))
-        self._experiments.change_plan(experiment.id, {"budget": budget})
+        check_budget(budget, self.estimate(experiment_id))
+        self._experiments.change_plan(experiment_id, {"budget": budget})
 
     def save_bars(self, experiment_id: str, bars: Sequence[Mapping[str, str]]) -> None:
         """Store the run, metric, bar, state and detail of each bar of an experiment."""

@@ -242,25 +242,37 @@ class TestSetStore:
         return [_parse_rating(entry) for entry in self._tables.judgments(row["id"], version or row["version"])]
 
     def add_questions(
-        self, key: str, questions: Iterable[Question | str], origin: str = "person", turns: Sequence[str] = ()
+        self,
+        key: str,
+        questions: Iterable[Question | str],
+        origin: str = "person",
+        turns: Sequence[str] = (),
+        answerable: bool = True,
     ) -> list[Question]:
-        """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
+        """Add questions, or replace those with the same id; those without an id get one, and existing ones are skipped.
 
-        ``turns`` are the earlier turns, from the oldest, of the conversation that ends with each of the plain texts.
+        Args:
+            key: Id or title of the test set.
+            questions: Questions, or their texts, for which the other arguments are.
+            origin: Who or what asked them.
+            turns: Earlier turns, from the oldest, of the conversation that ends with each of them.
+            answerable: False if the documents answer none of them.
 
         Raises:
             InvalidInput: An empty or overlong question, or invalid turns.
         """
         info, metadata = self.info(key), {"turns": [*turns]} if turns else {}
+        metadata |= {} if answerable else {"answerable": False}
         known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
         added = []
         for entry in questions:
-            is_text = isinstance(entry, str)
-            question = Question(new_id("question"), entry, "", origin, metadata) if is_text else entry
+            question = Question("", entry, "", origin, metadata) if isinstance(entry, str) else entry
             question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
             key_text = (*question.turns, question.text.casefold())
-            if is_text and key_text in known:
-                continue
+            if not question.id:
+                if key_text in known:
+                    continue
+                question = replace(question, id=new_id("question"))
             known.add(key_text)
             added.append(question)
         if added:

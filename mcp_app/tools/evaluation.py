@@ -41,7 +41,14 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
 
 
 def add_test_questions(
-    call: Call, title: str, questions: list[str], turns: list[str], source_id: str, grades: int, from_agents: str
+    call: Call,
+    title: str,
+    questions: list[str],
+    turns: list[str],
+    answerable: bool,
+    source_id: str,
+    grades: int,
+    from_agents: str,
 ) -> JsonObject:
     """Add questions to a test set, which is created if there is none with this title."""
     if not questions and not from_agents:
@@ -53,7 +60,7 @@ def add_test_questions(
         info = sets.info(title)
     except NotFound:
         info = sets.create(title, scope=Scope(sources=(source_id,)) if source_id else None, grades=grades)
-    added = sets.add_questions(info.id, questions, origin="agent", turns=turns)
+    added = sets.add_questions(info.id, questions, origin="agent", turns=turns, answerable=answerable)
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
     if from_agents:
@@ -200,6 +207,7 @@ def run_experiment(
         title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, limit_queries=pilot, answers=answers,
         repeats=repeats, budget=budget,
     )  # fmt: skip
+    costs = experiments.estimate(experiment.id)
     job = enqueue_experiment(call.wb, experiment.id, budget=budget if resume else None)
     call.work_jobs()
     return {
@@ -207,7 +215,7 @@ def run_experiment(
         "experiment_id": experiment.id,
         "job_id": job.id,
         "job": job_json(job),
-        "message": f"The experiment runs as a job.{format_follow_up(call, job)}",
+        "message": f"The experiment runs as a job. {costs}".strip() + format_follow_up(call, job),
     }
 
 
@@ -243,6 +251,7 @@ def get_leaderboard(
             "interval": to_plain(line.interval),
             "p_corrected": line.against_best.p_corrected if line.against_best else None,
             "p50_ms": line.latency_ms.get("p50"),
+            "usage": to_plain(line.usage),
             **({"unjudged": line.unjudged, "bounds": to_plain(line.bounds)} if line.bounds else {}),
             **({"spread": to_plain(line.spread)} if line.spread else {}),
             **({"dollars": line.dollars} if line.dollars is not None else {}),
@@ -365,6 +374,7 @@ ADD_TEST_QUESTIONS = Tool(
         Argument("title", "string", "Id or title of the test set.", required=True),
         Argument("questions", "array", "The questions.", []),
         Argument("turns", "array", "Earlier turns of the conversation that each question ends, oldest first.", []),
+        Argument("answerable", "boolean", "False: the documents do not answer them, to measure refusals.", True),
         Argument("source_id", "string", "A new test set measures only this source.", ""),
         Argument("grades", "integer", "Number of grades of a new test set.", 3, low=2, high=5),
         Argument(

@@ -38,6 +38,23 @@ def test_rows_that_are_changed_added_or_gone_are_stored(store: TestSetStore, ask
     assert [q.text for q in store.load(asked, before.version).questions] == ["What is one?", "What is two?"]
 
 
+def test_questions_are_marked_as_without_an_answer_and_new_rows_keep_their_reference_answer(
+    store: TestSetStore, asked: str
+) -> None:
+    added = {"id": None, "Question": "And three?", "Reference answer": "3"}
+    said = save_questions(
+        store, asked, store.load(asked),
+        [row("q1", "What is one?"), {**row("q2", "What is two?"), "No answer": True}, added, row(None, "what is ONE?")],
+    )  # fmt: skip
+    after = store.load(asked)
+    assert said == "1 question added, 1 changed, 0 removed."  # the last row repeats a question
+    assert [q.text for q in after.unanswerable] == ["What is two?"]
+    assert [(q.reference_answer, q.origin) for q in after.questions if q.text == "And three?"] == [("3", "person")]
+    said = save_questions(store, asked, after, [{"id": q.id, "Question": q.text, "Reference answer": q.reference_answer,
+                                                 "No answer": False} for q in after.questions])  # fmt: skip
+    assert said == "0 questions added, 1 changed, 0 removed." and not store.load(asked).unanswerable
+
+
 def test_a_sheet_without_changes_makes_no_version(store: TestSetStore, asked: str) -> None:
     before = store.load(asked)
     assert save_questions(store, asked, before, [row("q1", "What is one?"), row("q2", "What is two?")]).startswith("0 ")

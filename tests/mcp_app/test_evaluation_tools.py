@@ -17,6 +17,7 @@ from mcp_app.tools import NAMED_TOOLSETS, select_tools
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.cli import main
+from workbench.settings import Settings
 
 TEXTS = {
     "cats.md": "# Cats\n\nCats purr when they are content.\nThey hunt at night.",
@@ -89,6 +90,7 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert board["runs"][0]["answers"]["llm_calls"] == 0.0  # extracts
     assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
+    assert board["runs"][0]["usage"]["context_tokens"] > 10
     assert board["runs"][0]["unjudged"] == 0.0 and len(board["runs"][0]["bounds"]) == 2
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
@@ -117,6 +119,27 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     refused = agent.failure("judge_document", test_set="Animals", **as_ada, rater="Ada")
     assert refused["error"] == "The rater 'Ada' is a person; use another name."
     assert "not found" in agent.failure("get_judging_pool", test_set="sample", strategies=["keyword"])["error"]
+
+
+def test_an_agent_marks_questions_without_an_answer_and_reads_what_a_run_costs_before_it(
+    make_settings: Callable[..., Settings], folder: Callable[..., Path]
+) -> None:
+    with Workbench.open(settings=make_settings(machine_price=0.5)) as priced:
+        priced.ingest(folder(TEXTS), source="Animals")
+        agent = Agent(create_server(priced, toolsets=["evaluation"]))
+        agent("add_test_questions", title="Animals", questions=["Why do cats purr?"])
+        agent("add_test_questions", title="Animals", questions=["Who tames lions?"], answerable=False)
+        cats = next(one.id for one in priced.documents.list() if one.title == "Cats")
+        sets = TestSets(priced)
+        sets.judge("Animals", sets.load("Animals").questions[0].id, cats, "relevant")
+        assert [question.text for question in sets.load("Animals").unanswerable] == ["Who tames lions?"]
+        started = agent("run_experiment", test_set="Animals", strategies=["keyword"], answers=True, budget=1)
+        assert started["message"].startswith(
+            "The experiment runs as a job. The cost of 1 searches and 2 answers is not known before: it depends on the "
+            "machine at $0.5 per hour; a pilot measures it on a few questions."
+        )
+        assert priced.experiments.estimate(started["experiment_id"]) in started["message"]
+        priced.jobs.cancel(started["job_id"])
 
 
 def test_a_pilot_shows_what_all_questions_can_show_and_how_many_a_difference_needs(agent: Agent, wb: Workbench) -> None:

@@ -325,6 +325,48 @@ def test_text_that_is_invisible_or_outside_the_page_is_marked_or_left_out(mode: 
     assert document.metadata["left_out"] == {f"hidden {HIDDEN}": 1}
 
 
+def invisible(canvas: Canvas, height: int, line: str) -> None:
+    text = canvas.beginText(72, height)
+    text.setTextRenderMode(3)
+    text.textOut(line)
+    canvas.drawText(text)
+
+
+@pytest.mark.parametrize("in_form", [False, True])
+def test_invisible_text_is_hidden_however_little_text_is_visible(in_form: bool) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        if in_form:
+            canvas.beginForm("part")
+        canvas.drawString(72, 650, "It closes at nine.")
+        invisible(canvas, 600, "Closed in May")
+        if in_form:
+            canvas.endForm()
+            canvas.doForm("part")
+
+    document = read_bytes(drawn(draw), "harbour.pdf")
+    assert document.text == "It opens at six.\n\nIt closes at nine.\n\nClosed in May (hidden)"
+    assert document.metadata["hidden_parts"] == {HIDDEN: 1}
+    document = read_bytes(drawn(draw), "harbour.pdf", options=ReadingOptions(skip_hidden=True))
+    assert document.text == "It opens at six.\n\nIt closes at nine."
+
+
+@pytest.mark.parametrize("has_picture", [False, True])
+def test_the_invisible_text_of_a_drawn_page_is_its_text(has_picture: bool) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.beginForm("layer")
+        invisible(canvas, 700, "The harbour opens at six.")
+        canvas.endForm()
+        canvas.doForm("layer")
+        if has_picture:
+            canvas.drawImage(ImageReader(Image.new("RGB", (40, 40), "grey")), 0, 300, 595, 500)
+            canvas.drawString(72, 40, "Stamp 774921")
+
+    text = read_bytes(drawn(draw), "harbour.pdf").text
+    assert text.startswith("The harbour opens at six.")
+    assert "hidden" not in text
+
+
 def test_pages_whose_text_is_outside_the_visible_area_are_read_as_hidden() -> None:
     pages = [lambda canvas, height=height: canvas.drawString(72, height, "It opens at six.") for height in (700, 900)]
     document = read_bytes(drawn(*pages), "harbour.pdf")

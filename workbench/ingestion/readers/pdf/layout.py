@@ -185,6 +185,7 @@ MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
 )
 TRAILING_MARKS = ".,;:"  # after a word
 NOTE_MARK = re.compile(r"[a-d]|\d{1,2}(?:,\d{1,2})+")  # of a note, after a whole word
+INVISIBLE_MODES = (3, 7)  # of rendering text (ISO 32000-2, table 104)
 WHOLE_WORD = re.compile(r"[^\W\d_]{2}[a-z]\W*$")
 
 # The word before it, "" at the start, or None for each occurrence; the word as the parser joins it; and as written.
@@ -218,8 +219,8 @@ def _load_pdfium() -> ctypes.CDLL:
     import liteparse
 
     library = ctypes.CDLL(str(next(Path(liteparse.__file__).parent.glob("*pdfium.*"))))
-    for function in (library.FPDF_LoadMemDocument, library.FPDF_LoadPage, library.FPDFText_LoadPage):
-        function.restype = ctypes.c_void_p
+    for name in ("FPDF_LoadMemDocument", "FPDF_LoadPage", "FPDFText_LoadPage", "FPDFText_GetTextObject"):
+        getattr(library, name).restype = ctypes.c_void_p
     library.FPDFText_GetFontSize.restype = ctypes.c_double
     library.FPDF_InitLibrary()
     return library
@@ -236,6 +237,18 @@ class PageGlyphs:
         self.text = buffer.raw[: 2 * count].decode("utf-16-le", "replace")
         if len(self.text) != count or "\0" in self.text:  # some glyphs have no or several characters
             self.text = "".join(chr(library.FPDFText_GetUnicode(page, at)) for at in range(count))
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if it has visible and invisible text."""
+        return {self._mode(match.start()) in INVISIBLE_MODES for match in re.finditer(r"\S+", self.text)} == {
+            True,
+            False,
+        }
+
+    def _mode(self, at: int) -> int:
+        run = ctypes.c_void_p(self._library.FPDFText_GetTextObject(self._page, at))
+        return self._library.FPDFTextObj_GetTextRenderMode(run)
 
     def is_smaller(self, at: int, other: int) -> bool:
         """Return whether a glyph has a smaller size than another."""

@@ -124,6 +124,7 @@ UNDECODABLE_CHARACTER = re.compile(
 )
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
 MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
+MAX_DRAWN_SHARE = 0.3  # of a page that is covered by images; a scan with margins or in strips has more
 MIN_PAGE_CHARS = 100  # letters and digits; a page image with fewer has only a stamp
 
 
@@ -139,6 +140,7 @@ class PdfPage:
     undecodable: int  # number of undecodable characters among readable ones
     is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
     is_scan: bool  # true if an image covers the page
+    may_be_scan: bool  # true if images cover much of it
     exceeds: bool  # true if it has content outside the visible area
     texts: PageTexts  # its text in blocks
     charts: PageCharts = NO_CHARTS  # its images
@@ -339,6 +341,7 @@ def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
         undecodable=0 if lacks_text else undecodable,
         is_garbled=garbled,
         is_scan=covered,
+        may_be_scan=covered or (complexity is not None and complexity.image_coverage > MAX_DRAWN_SHARE),
         exceeds=_exceeds_page(page),
         texts=make_page_texts(page, raised),
         charts=find_charts(page),

@@ -6,7 +6,7 @@ import io
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,10 +26,12 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.office import DAMAGED_PARTS, XmlElement, local_name, parse_xml
 from workbench.ingestion.readers.pdf.layout import (
     CHECKED_BOX,
+    INVISIBLE_MODES,
     PASSWORD_FLAG,
     UNCHECKED_BOX,
     insert_picture_words,
     place_picture_words,
+    read_glyphs,
     strip_running_lines,
 )
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
@@ -143,6 +145,9 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         file = read_pages(data, name, left_out)
     except UnreadableDocument:
         data = whole = _rebuild_file(data)
+        file = read_pages(data, name, left_out)
+    if invisible := _find_invisible(data, file):
+        data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
     leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
@@ -263,6 +268,7 @@ MAX_FIELD_DEPTH = 32
 MAX_LAYERED_BYTES = 5_000_000  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
 HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
 ANY_FLAGS = re.compile(rb"/F\s+(\d{1,4})\b")
+INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
 FAILED_CHECKS = "failed checks for hidden text"
 # Whether a group of layers is hidden, from its layers and those that are off (ISO 32000-2, table 97).
 HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
@@ -273,30 +279,61 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 }
 
 
-def _strip_hidden(data: bytes) -> tuple[bytes, dict[int, list[str]]]:
+def _find_invisible(data: bytes, file: PdfPages) -> set[int]:
+    """Return the pages with both visible and invisible text, except scans, whose text layer is invisible."""
+    from pypdf import PdfReader
+
+    try:
+        pages = PdfReader(io.BytesIO(data)).pages
+        seen = [page.number for page in file.pages if not page.may_be_scan and _may_be_mixed(pages[page.number - 1])]
+    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; counted when it reads the rest
+        return set()
+    return {number for number, page in read_glyphs(data, seen) if page.is_mixed}
+
+
+def _may_be_mixed(page: PageObject) -> bool:
+    """Return whether a page or one of its drawings has an operator that makes text invisible."""
+    parts = (page.get_contents(), *_list_forms(page, set()))
+    return any(part is not None and INVISIBLE_MODE.search(part.get_data()) for part in parts)
+
+
+def _list_forms(part: DictionaryObject, seen: set[int]) -> Iterator[StreamObject]:
+    """Yield the drawings (form XObjects) of a page or form, and theirs, each once."""
+    drawn = (one.get_object() for one in part.get("/Resources", {}).get("/XObject", {}).values())
+    for form in drawn:
+        if form.get("/Subtype") == "/Form" and id(form) not in seen:
+            seen.add(id(form))
+            yield form
+            yield from _list_forms(form, seen)
+
+
+def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, dict[int, list[str]]]:
     """Return a file without the text of layers that are off and of hidden annotations; unchanged if there is none.
+
+    It has no invisible text on the pages in ``invisible`` either.
 
     Layers that are off and mark no text of a page, such as those of whole drawings, are counted. The lines of hidden
     annotations are returned by page number, for each page that has hidden text.
     """
     has_flags = any(int(flags) & HIDDEN_FLAGS for flags in ANY_FLAGS.findall(data))
-    if b"/OCProperties" not in data and b"/ObjStm" not in data and not has_flags:
+    if b"/OCProperties" not in data and b"/ObjStm" not in data and not has_flags and not invisible:
         return data, {}  # without pypdf, which takes 15 MB
     from pypdf import PdfReader, PdfWriter
 
     lines: dict[int, list[str]] = {}
     try:
         reader = PdfReader(io.BytesIO(data))
-        if not _find_layers_off(reader.root_object) and not any(
-            _take_annotations(page, (), set()) for page in reader.pages
-        ):
+        has_layers = invisible or _find_layers_off(reader.root_object)
+        if not has_layers and not any(_take_annotations(page, (), set()) for page in reader.pages):
             return data, {}
         writer, target, found = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO(), set[int]()
         off, forms = _find_layers_off(writer.root_object), dict[int, set[int]]()
         for number, page in enumerate(writer.pages, 1):
-            own, texts = _hide_text(page, off, writer, forms), _take_annotations(page, off, found)
+            is_mixed = number in invisible
+            own = _hide_text(page, off, writer, forms, is_mixed=is_mixed)
+            texts = _take_annotations(page, off, found)
             found |= own
-            lines |= {number: texts} if own or texts else {}
+            lines |= {number: texts} if own or texts or is_mixed else {}
         leave_out("layers that are off, read as if they were on", len(off - found))
         writer.write(target)
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files, which are read as they are
@@ -305,10 +342,13 @@ def _strip_hidden(data: bytes) -> tuple[bytes, dict[int, list[str]]]:
     return (target.getvalue(), lines) if lines else (data, {})
 
 
-def _hide_text(part: DictionaryObject, off: set[int], writer: PdfWriter, forms: dict[int, set[int]]) -> set[int]:
+def _hide_text(
+    part: DictionaryObject, off: set[int], writer: PdfWriter, forms: dict[int, set[int]], *, is_mixed: bool
+) -> set[int]:
     """Remove the text of layers that are off from a page or form, and from the forms that it draws.
 
-    Returns the layers that hide some. ``forms`` has them for each form that was seen, by its identity.
+    Returns the layers that hide some. ``forms`` has them for each form that was seen, by its identity. Invisible text
+    is removed too if ``is_mixed``.
     """
     from pypdf.generic import ArrayObject, ByteStringObject, ContentStream, StreamObject
 
@@ -320,20 +360,22 @@ def _hide_text(part: DictionaryObject, off: set[int], writer: PdfWriter, forms: 
             if forms[id(form)]:
                 _store(form, b"")
             else:
-                forms[id(form)] = _hide_text(form, off, writer, forms)
+                forms[id(form)] = _hide_text(form, off, writer, forms, is_mixed=is_mixed)
         found |= forms.get(id(form), set())
     properties = resources.get("/Properties", {})
     hidden = {name: own for name in properties if (own := _find_hiding(properties, name, off))}
     content = part if isinstance(part, StreamObject) else cast("PageObject", part).get_contents()
-    stream, depth, operations = ContentStream(content, writer), 0, []
-    if not hidden or len(stream.get_data()) > MAX_LAYERED_BYTES:
+    stream, depth, operations, modes = ContentStream(content, writer), 0, [], [0]
+    is_mixed = is_mixed and INVISIBLE_MODE.search(stream.get_data()) is not None
+    if not (hidden or is_mixed) or len(stream.get_data()) > MAX_LAYERED_BYTES:
         return found
     for operands, operator in stream.operations:
         begins = not depth and operator == b"BDC" and operands[0] == "/OC" and operands[1] in hidden
         if operator in MARKED_CONTENT and (depth or begins):
             depth += -1 if operator == b"EMC" else 1
         found |= hidden[operands[1]] if begins else set()
-        if depth and operator in SHOWN_TEXT:
+        _track_mode(modes, operator, operands)
+        if (depth or (is_mixed and modes[-1] in INVISIBLE_MODES)) and operator in SHOWN_TEXT:
             operands[-1] = ArrayObject() if operator == b"TJ" else ByteStringObject()
         if not depth or operator != b"Do" or id(drawn.get(operands[0])) not in forms:
             operations.append((operands, operator))
@@ -343,6 +385,16 @@ def _hide_text(part: DictionaryObject, off: set[int], writer: PdfWriter, forms: 
     else:
         cast("PageObject", part).replace_contents(stream)
     return found
+
+
+def _track_mode(modes: list[int], operator: bytes, operands: Sequence[Any]) -> None:
+    """Update the stack of text rendering modes, the current one last."""
+    if operator == b"q":
+        modes.append(modes[-1])
+    elif operator == b"Q" and len(modes) > 1:
+        modes.pop()
+    elif operator == b"Tr":
+        modes[-1] = operands[0]
 
 
 def _store(form: StreamObject, content: bytes) -> None:
@@ -414,7 +466,6 @@ def _describe_annotation(note: DictionaryObject) -> str:
     return f"{tip or name}: {text}" if is_text else ""
 
 
-INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
@@ -450,8 +501,7 @@ def _read_unseen(
                 text = source.extract_text().strip()
                 if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                     texts[page.number] = normalise(text)
-            may_hide = page.number in read and not page.is_scan and (page.exceeds or INVISIBLE_MODE.search(content))
-            if may_hide or page.number in notes:
+            if (page.number in read and not page.is_scan and page.exceeds) or page.number in notes:
                 hiding[page.number] = source, wholes[page.number - 1]
         for number, lines in zip(hiding, _find_hidden_lines(list(hiding.values())), strict=True):
             lines += notes.get(number, ())
@@ -483,10 +533,13 @@ def _parse_items(pages: Sequence[PageObject], *, shows_all: bool) -> list[list[T
             left, bottom, right, top = source.mediabox
             edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
             page.mediabox = page.cropbox = RectangleObject(edges)
-            if (content := source.get_contents()) is not None:
+            if (merged := source.get_contents()) is not None:
                 stream = ContentStream(None, writer)
-                stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", content.get_data()))
+                stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", merged.get_data()))
                 page.replace_contents(stream)
+            for form in _list_forms(page, set()):
+                if INVISIBLE_MODE.search(content := form.get_data()):
+                    _store(form, INVISIBLE_MODE.sub(b"0 Tr", content))
     writer.write(target)
     parser = LiteParse(ocr_enabled=False, quiet=True, image_mode="off", output_format="text")
     return [page.text_items for page in parser.parse(target.getvalue()).pages] if pages else []

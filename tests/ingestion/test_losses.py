@@ -56,6 +56,11 @@ def test_a_year_of_two_digits_after_the_name_of_a_month_is_not_understood() -> N
     assert has_unread_date({"date": "5-Mar-30"}) and not has_unread_date({"date": "5-Mar-2030"})
 
 
+@pytest.mark.parametrize("key", ["Datum", "fecha", "effective_date", "timestamp"])
+def test_keys_of_dates_in_other_languages_are_known(key: str) -> None:
+    assert str(document_date({key: "05.03.2030"})) == "2030-03-05"
+
+
 def test_a_feed_has_the_date_of_its_newest_entry() -> None:
     entries = "".join(f"<item><pubDate>Tue, {day} Mar 2030 10:00:00 GMT</pubDate></item>" for day in ("12", "05"))
     assert str(document_date(read(f"<rss>{entries}</rss>", "news.xml").metadata)) == "2030-03-12"
@@ -571,6 +576,7 @@ def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:
         ("03/25/2030", "2030-03-25"), ("05/03/2030", "None"), ("31.02.2030", "None"), ("v1.2.2030", "None"),
         ("2030年3月5日", "2030-03-05"), ("2030-W10-2", "2030-03-05"), ("March 2030", "2030-03-01"),
         ("2030-03", "2030-03-01"), ("2030", "2030-01-01"), ("1234", "None"), ("Meeting 2030", "None"),
+        ("5 maart 2030", "2030-03-05"), ("1 mei 2030", "2030-05-01"),
     ],
 )  # fmt: skip
 def test_written_dates(written: str, expected: str) -> None:

@@ -40,7 +40,7 @@ def archive(tmp_path: Path) -> Path:
 
 def test_an_archive_is_read_as_a_folder_of_its_name(wb: Workbench, archive: Path) -> None:
     report = wb.ingest(archive)
-    assert (report.added, report.left_out) == (2, {".bin": 1})
+    assert (report.added, report.left_out) == (2, {".bin": 1, "hidden files": 1})
     (source,) = wb.sources.list()
     assert source.title == "Harbour"
     assert sorted(str(document.path) for document in wb.documents.list()) == ["Harbour/b.txt", "Harbour/notes/a.md"]
@@ -108,6 +108,12 @@ def test_a_member_with_a_wrong_size_is_truncated(monkeypatch: pytest.MonkeyPatch
 def test_names_that_lead_out_of_the_archive_are_left_out() -> None:
     ((name, _),) = unpack_uploads([("up.zip", packed({"../../out.md": b"words", "in.md": b"words"}))]).files
     assert name == "up/in.md"
+
+
+def test_hidden_files_of_an_archive_and_those_outside_it_are_counted(tmp_path: Path) -> None:
+    names = ("in.md", ".draft.md", "../out.md", "__MACOSX/._in.md", ".DS_Store")
+    (tmp_path / "up.zip").write_bytes(packed(dict.fromkeys(names, b"words")))
+    assert list_files([tmp_path / "up.zip"]).left_out == {"hidden files": 2}
 
 
 def test_a_packed_file_has_the_date_of_its_archive(tmp_path: Path) -> None:

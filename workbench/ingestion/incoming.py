@@ -24,6 +24,7 @@ from workbench.ingestion.readers.formats import (
     MAX_BYTES,
     check_size,
     discover,
+    find_reader,
     is_skipped,
     is_wanted,
     list_format_titles,
@@ -64,7 +65,7 @@ def is_zip(name: str) -> bool:
 
 
 def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
-    """Return the readable files of an archive, and the paths of the others, except hidden ones.
+    """Return the readable files of an archive, and the paths of the others, also of hidden ones that could be read.
 
     Raises:
         UnreadableDocument: It is damaged or not a zip archive.
@@ -79,7 +80,7 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
         for info in infos
         if is_wanted(info.filename)
     ]
-    others = [info.filename for info in infos if not is_wanted(info.filename) and not _is_hidden(info.filename)]
+    others = [info.filename for info in infos if not is_wanted(info.filename) and _is_missed(info.filename)]
     return members, others
 
 
@@ -103,7 +104,7 @@ def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
             unpacked.files.extend((name_below(name, member.name), member.load()) for member in members)
         except UnreadableDocument as error:
             raise UnreadableDocument(f"{name}: {error}") from error
-        unpacked.left_out.extend(name_below(name, other) for other in others)
+        unpacked.left_out.extend(name_below(name, other) for other in others if not is_skipped(other))
     return unpacked
 
 
@@ -138,8 +139,8 @@ def _member_date(info: zipfile.ZipInfo) -> date | None:
         return None
 
 
-def _is_hidden(name: str) -> bool:
-    return is_skipped(name) or "__MACOSX" in name.split("/")
+def _is_missed(name: str) -> bool:
+    return "__MACOSX" not in name.split("/") and (not is_skipped(name) or find_reader(name) is not None)
 
 
 GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
@@ -293,7 +294,8 @@ def _list_zip_files(path: Path) -> PathContents:
         )
         for key, member in ((readable_path(name_below(path.name, member.name)), member) for member in members)
     ]
-    return PathContents(items, [], dict(Counter(Path(name).suffix.lower() for name in others)))
+    kinds = Counter(HIDDEN_FILES if is_skipped(name) else Path(name).suffix.lower() for name in others)
+    return PathContents(items, [], dict(kinds))
 
 
 def _make_keys_unique(keys: Mapping[Path, str]) -> dict[Path, str]:

@@ -152,7 +152,7 @@ DATE_KEYS = (
     "published", "pub", "publish", "publication", "posted", "post", "released", "release", "articlepublished", "dc",
     "dcterms", "dctermsissued", "issued",
     "created", "creation", "dctermscreated", "written",
-    "time",
+    "time", "timestamp", "datum", "fecha", "effective",
 )  # fmt: skip
 DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dcterms|dc|citation|article)(?=.)")
 YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
@@ -168,10 +168,10 @@ UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with o
 DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}[-. ][^\W\d_]{3,}[-. ]\d{2}|\d{1,2}([-/.])\d{1,2}\1\d{2}")
 EPOCH_DIGITS = (9, 10, 13)  # of seconds or milliseconds since 1970; fewer could be a year or a day
 NAME_DATE = re.compile(r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))(?![0-9])")
-MONTHS = (  # first letters in English, German, French, Spanish
-    ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz"), ("apr", "avr", "abr"), ("may", "mai"),
-    ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"), ("nov",),
-    ("dec", "dez", "déc", "dic"),
+MONTHS = (  # first letters in English, German, French, Spanish, Dutch
+    ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz", "maa", "mrt"), ("apr", "avr", "abr"),
+    ("may", "mai", "mei"), ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"),
+    ("nov",), ("dec", "dez", "déc", "dic"),
 )  # fmt: skip
 
 

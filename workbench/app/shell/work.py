@@ -212,12 +212,13 @@ def sort_files(files: Files) -> DroppedFiles:
 def _inspect_archive(data: bytes) -> tuple[int, list[str]]:
     """Return an archive's number of readable files, and the names of the others; a damaged archive counts as 1."""
     from workbench.ingestion.incoming import list_zip_members
+    from workbench.ingestion.readers.formats import is_skipped
 
     try:
         members, others = list_zip_members(data)
     except UnreadableDocument:
         return 1, []
-    return len(members) if members or others else 1, others
+    return len(members) if members or others else 1, [name for name in others if not is_skipped(name)]
 
 
 def sort_folder(files: Files) -> DroppedFiles:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement
+from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement, list_reasons
 from workbench.errors import InvalidInput
+from workbench.formatting import count_text, format_dollars
 
 if TYPE_CHECKING:
     from evals.evaluation import Evaluation, Slices
@@ -166,9 +167,10 @@ def evaluate(
         parameters=parameters, index=arguments.index, budget=arguments.budget, repeats=arguments.repeats,
         questions=len(whole.answerable), on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
-    run, agreed = result.run, None
+    agreed = None
     if arguments.ragas != "none":
-        run, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
+        result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
+    run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
         payload["judge"] = agreed
@@ -231,20 +233,21 @@ def _print_tables(
     from evals.experiments import report
     from evals.judges.judging import describe_agreement
 
-    tables = [report.make_table(run)]
+    tables, reasons = [report.make_table(run)], list[str]()
     if next(iter(run.strategies.values())).bounds:
         tables.append(report.make_unjudged_table(run))
     if run.test_set.pages:
         tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
         tables.append(report.make_ragas_table(run))
+        reasons = list_reasons(strategy.extra.get("ragas", {}) for strategy in run.strategies.values())
     for table in (*tables, *(one.to_table() for one in slices)):
         say(report.render_text(table))
     if agreed is not None:
         say(describe_agreement(agreed))
     if result.against_best:
         say(report.render_text(report.make_pair_table(result.against_best, title="Compared with the best")))
-    for note in filter(None, (result.outcome, *result.notes)):
+    for note in filter(None, (result.outcome, *reasons, *result.notes)):
         say(note)
 
 
@@ -254,10 +257,10 @@ def _judge_run(
     arguments: argparse.Namespace,
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
-) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with the scores of its texts and, if an LLM judged, its agreement with the test set.
+) -> tuple[Evaluation, JudgeAgreement | None]:
+    """Return the result with the scores of its texts and, if an LLM judged, its agreement with the test set.
 
-    What the judge costs is part of the budget.
+    What the judge costs is part of the budget, and a note.
     """
     from evals.judges.judging import Texts, add_ragas, grade_again, judge_run, measure_agreement, sample_to_grade
 
@@ -268,22 +271,24 @@ def _judge_run(
         wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts,
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
-    judged = add_ragas(run, figures)
+    judged = replace(result, run=add_ragas(run, figures))
     if endpoint is None:
         return judged, None
     texts = Texts(wb, run.test_set, run.corpus)
     chosen = sample_to_grade(run.test_set, texts, [question.id for question in run.test_set.questions])
     agreed = measure_agreement(grade_again(run.test_set, texts, endpoint, chosen, should_stop), endpoint.model)
-    result.budget.spent += endpoint.spent.dollars
-    return judged, agreed
+    spent = endpoint.spent
+    result.budget.spent += spent.dollars
+    cost = f", which cost {format_dollars(spent.dollars)}" if spent.dollars else ""
+    note = f"The judge took {count_text(spent.calls, 'call')} with {spent.tokens:,} tokens{cost}."
+    return replace(judged, notes=(*result.notes, note)), agreed
 
 
 def _load_test_set(
     wb: Workbench, arguments: argparse.Namespace, scope: Scope | None, say: Callable[[str], None]
 ) -> TestSet:
     """Return the test set, with the judgments of a judged pool if there is one."""
-    from evals.evaluation import TestSets, add_judgments
-    from evals.test_sets.folders import read_text
+    from evals.evaluation import TestSets, add_judgments, read_text
 
     test_set = TestSets(wb).read(arguments.test_set, scope)
     if arguments.judgments:

@@ -70,17 +70,20 @@ class Workbench(workbench.workbench.Workbench):
             should_stop: Polled between questions; return True to stop.
 
         Raises:
-            InvalidInput: An argument is invalid, or the budget is used up.
+            InvalidInput: An argument is invalid, no price is known, or the budget is used up.
             Cancelled: ``should_stop`` returned True.
         """
         check_extra("eval")
-        from evals.evaluation import measure
+        from evals.evaluation import estimate_run, measure
 
         chosen = self.test_sets.read(test_set, scope).spread(limit)
+        names = self._name_all(strategies)
+        if budget is not None:
+            estimate_run(self, chosen, names, parameters or {}, index, budget, answers=True, repeats=repeats)
         return measure(
             self,
             chosen,
-            self._name_all(strategies),
+            names,
             metrics,
             run_files=[f"{name}={path}" for name, path in (run_files or {}).items()],
             parameters=parameters,

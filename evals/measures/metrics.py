@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -257,6 +258,15 @@ class RagasSummary(TypedDict):
     measured: int
     not_measured: int
     reasons: dict[str, int]
+
+
+def list_reasons(judged: Iterable[Mapping[str, RagasSummary]]) -> list[str]:
+    """Return the reasons why questions could not be measured, with counts over all runs."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for summaries in judged:
+        for name, summary in summaries.items():
+            counts.update({(name, reason): times for reason, times in summary["reasons"].items()})
+    return [f"{name.replace('_', ' ')}, {times:,} not measured: {reason}" for (name, reason), times in counts.items()]
 
 
 class JudgeAgreement(TypedDict):

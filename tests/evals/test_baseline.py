@@ -31,7 +31,7 @@ def run(
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     lines: list[str] = []
-    arguments = parser.parse_args([*words, "--ragas", "none"])
+    arguments = parser.parse_args(["--ragas", "none", *words])
     payload, code = evaluate(wb, arguments, say=lines.append, on_progress=on_progress)
     return payload, code, "\n".join(lines)
 

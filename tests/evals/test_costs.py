@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -89,6 +90,8 @@ def test_a_budget_leaves_out_the_strategies_that_it_does_not_reach(llm_wb: Workb
 def test_a_budget_that_cannot_work_is_refused_before_the_run(wb: Workbench, asked: str, budget: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         run(wb, asked, "--strategies", "keyword", "--budget", budget)
+    with pytest.raises(InvalidInput, match=says):
+        wb.evaluate(asked, "keyword", budget=float(budget))
 
 
 @pytest.mark.parametrize("price", ["cheap", "1/2/3", "-1", "nan"])
@@ -106,3 +109,10 @@ def test_a_stored_answer_keeps_what_its_search_took(llm_wb: Workbench, asked: st
     [result] = llm_wb.experiments.results(made.id)
     assert result.run is not None and result.run.usage["llm_calls"] == 1.0
     assert result.run.usage["context_tokens"] > 0 and result.run.usage["llm_input_tokens"] > 0
+
+
+def test_the_report_has_what_a_judge_took_and_why_questions_were_not_measured(llm_wb: Workbench, asked: str) -> None:
+    payload, _, said = run(llm_wb, asked, "--strategies", "keyword", "--ragas", "llm", "--budget", "0.0002")
+    assert re.search(r"answer relevancy, \d not measured: .*The budget was used up before this judgment\.", said)
+    [note] = [note for note in payload["notes"] if note.startswith("The judge took ")]
+    assert "calls with " in note and ", which cost $0.000" in note and note in said

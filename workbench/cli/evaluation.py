@@ -345,11 +345,12 @@ def _list_chains(wb: Workbench, arguments: argparse.Namespace, out: Output) -> i
     found = _open_test_sets(wb).chains(arguments.test_set)
     titles = {one.id: one.title for one in wb.documents.list()} if any(one.missed for one in found) else {}
     rows = [
-        (f"{one.chain.searches[0].at.astimezone():%Y-%m-%d %H:%M}", one.chain.client, one.chain.question, one.hops,
+        (f"{one.chain.searches[0].at.astimezone():%Y-%m-%d %H:%M}", one.chain.client,
+         " → ".join(search.query for search in one.chain.searches),
          one.describe(), ", ".join(titles.get(key, key) for key in one.missed))
         for one in found
     ]  # fmt: skip
-    columns = ("Start", "Client", "First query", "Searches", "Outcome", "Never found")
+    columns = ("Start", "Client", "Queries", "Outcome", "Never found")
     value = [one.to_dict() | {"outcome": one.describe()} for one in found]
     return out.table(
         {"chains": value}, columns, rows, "Agents have not searched in this scope, or calls are not logged."

@@ -27,7 +27,7 @@ from evals.evaluation import (
 from evals.experiments.leaderboard import LeaderboardLine, describe_wording, make_leaderboard, select_measured
 from evals.experiments.runs import CellResult, Experiment
 from evals.gateway import map_document_ids, read_judged_texts
-from evals.measures.metrics import RagasSummary, metric_title
+from evals.measures.metrics import RagasSummary, list_reasons, metric_title
 from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
@@ -339,7 +339,8 @@ def show_ragas(outcome: ExperimentOutcome) -> None:
     names = list(dict.fromkeys(name for cell in outcome.done_cells for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
     show_table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
-    for reason in [*list_reasons(outcome), *list_agreements(outcome)]:
+    reasons = list_reasons(cell.extra.get("ragas", {}) for cell in outcome.done_cells)
+    for reason in [*reasons, *list_agreements(outcome)]:
         st.caption(escape_markdown(reason))
 
 
@@ -354,16 +355,6 @@ def make_ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
                 {"id": cell.run_id, "name": format_run_title(cell), "cells": {"run": format_run_title(cell), **cells}}
             )
     return rows
-
-
-def list_reasons(outcome: ExperimentOutcome) -> list[str]:
-    """Return the reasons why questions could not be measured, with counts over all runs."""
-    counts: dict[tuple[str, str], int] = {}
-    for cell in outcome.done_cells:
-        for name, summary in cell.extra.get("ragas", {}).items():
-            for reason, times in summary["reasons"].items():
-                counts[name, reason] = counts.get((name, reason), 0) + times
-    return [f"{name.replace('_', ' ')}, {times:,} not measured: {reason}" for (name, reason), times in counts.items()]
 
 
 def list_agreements(outcome: ExperimentOutcome) -> list[str]:

@@ -842,20 +842,17 @@ def _describe_changed_bars(definition: ExperimentDefinition, stored: Sequence[Ex
             f"{definition.title}: its hypothesis, runs or bars were changed: it first ran with others on "
             f"{other[-1].created_at:%Y-%m-%d %H:%M}; the present ones are from {since}."
         ]
-    ground, labels = _read_ground(present), {cell.label for cell in present.cells}
+    labels = {cell.label for cell in present.cells}
     earlier = [
         one
         for one in stored[stored.index(present) + 1 :]
-        if not one.bars_hash and _read_ground(one) == ground and labels & {cell.label for cell in one.cells}
+        if (one.bars_hash, one.test_set_hash, one.corpus_hash) == ("", present.test_set_hash, present.corpus_hash)
+        and labels & {cell.label for cell in one.cells}
     ]
     if not earlier or not (definition.bars or definition.hypothesis):
         return []
     measured = f"{earlier[-1].title!r} on {earlier[-1].created_at:%Y-%m-%d %H:%M}"
     return [f"{definition.title}: runs were measured in {measured}, before its bars were set on {since}."]
-
-
-def _read_ground(experiment: Experiment) -> tuple[str, str]:
-    return experiment.test_set_hash, experiment.corpus_hash
 
 
 # Verdicts on bars

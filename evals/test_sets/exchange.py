@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,10 +146,13 @@ def to_qrels(judgments: Iterable[Judgment]) -> str:
 
     Blanks in ids, which the format does not allow, become ``%20``.
     """
-    judged = list(judgments)
-    best = best_span_grades(judgment for judgment in judged if judgment.is_span)
-    best |= {(j.question_id, j.document): j.grade for j in judged if not j.is_span}
-    return "".join(f"{_fill_blanks(q)} 0 {_fill_blanks(d)} {grade}\n" for (q, d), grade in best.items())
+    grades = _grade_documents(list(judgments))
+    return "".join(f"{_fill_blanks(q)} 0 {_fill_blanks(d)} {grade}\n" for (q, d), grade in grades.items())
+
+
+def _grade_documents(judgments: Sequence[Judgment]) -> dict[tuple[str, str], int]:
+    best = best_span_grades(judgment for judgment in judgments if judgment.is_span)
+    return best | {(j.question_id, j.document): j.grade for j in judgments if not j.is_span}
 
 
 def _fill_blanks(text: str) -> str:
@@ -202,11 +205,9 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
-    whole = [judgment for judgment in test_set.judgments if not judgment.is_span]
     spans = [judgment for judgment in test_set.judgments if judgment.is_span]
-    by_span = best_span_grades(spans)
-    by_document = by_span | {(j.question_id, j.document): j.grade for j in whole}
-    rows = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in by_document.items())]
+    grades = _grade_documents(test_set.judgments)
+    rows = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in grades.items())]
     try:
         (folder / "qrels").mkdir(parents=True)
         _write_lines(folder / "corpus.jsonl", _make_corpus_rows(wb, test_set))

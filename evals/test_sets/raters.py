@@ -73,11 +73,6 @@ class RaterFigures(Value):
     base_rate: float
     consistency: float | None  # None without a second round
 
-    @property
-    def is_llm(self) -> bool:
-        """True if it is no person."""
-        return self.kind != "person"
-
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement(Value):

@@ -51,10 +51,10 @@ def test_a_second_round_shows_consistency_and_is_no_rater() -> None:
     found = measure_raters(
         "Mine", 3, [*rate("Ada", "2210"), *rate("Bo", "2110"), *rate("m", "2.00", "llm"), *rate("m #2", "2.10", "llm")]
     )
-    assert [(one.rater, one.is_llm, one.judgments, one.base_rate, one.consistency) for one in found.raters] == [
-        ("Ada", False, 4, 0.75, None),
-        ("Bo", False, 4, 0.75, None),
-        ("m", True, 3, pytest.approx(1 / 3, abs=1e-6), pytest.approx(2 / 3, abs=1e-6)),
+    assert [(one.rater, one.kind, one.judgments, one.base_rate, one.consistency) for one in found.raters] == [
+        ("Ada", "person", 4, 0.75, None),
+        ("Bo", "person", 4, 0.75, None),
+        ("m", "LLM", 3, pytest.approx(1 / 3, abs=1e-6), pytest.approx(2 / 3, abs=1e-6)),
     ]
     pairs = {(one.a, one.b, one.scale): (one.places, one.agreement) for one in found.pairs}
     assert pairs["Ada", "Bo", "3 grades"] == (4, 0.75)
@@ -195,7 +195,7 @@ def test_an_llm_is_a_rater_with_its_base_rate_and_consistency(
         rated = sets.rate_by_llm("Pets", rounds=2)
         assert (rated.rater, rated.judged, rated.left_out, dict(rated.reasons)) == ("small", 4, 0, {})
         found = sets.agreement("Pets")
-        llm = next(one for one in found.raters if one.is_llm)
+        llm = next(one for one in found.raters if one.kind == "LLM")
         assert (llm.rater, llm.base_rate, llm.consistency) == ("small", 0.5, 1.0)
         assert found.scales[0].alpha == 1.0 and found.disagreements == 0
         assert sets.load("Pets").qrels == {purr.id: {cats.id: 2}, honey.id: {cats.id: 0}}

@@ -67,23 +67,14 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
         grade = "relevant" if right[item["question"]] == item["title"] else "not"
         place = {"question_id": item["question_id"], "document": item["document"]}
         agent("judge_document", test_set="Animals", **place, grade=grade, reason="It says so", rater="small")
-    for of_none in ({"document": "doc_none"}, {"document": "Cats"}):
-        wrong = {
-            "question_id": item["question_id"],
-            "grade": "relevant",
-            "reason": "I know it",
-            "rater": "small",
-        } | of_none
-        assert "Document not found" in agent.failure("judge_document", test_set="Animals", **wrong)["error"]
     assert agent("get_judging_pool", **asked, depth=3)["total"] == 0
     assert agent("get_judging_pool", **asked, depth=3, rater="small")["total"] == 0
     assert agent("get_judging_pool", **asked, depth=3, rater="large")["total"] == 6  # a second rater, on the same queue
     ratings = TestSets(wb).ratings("Animals")
     assert {(one.rater, one.judge, one.reason) for one in ratings} == {("small", "agent", "It says so")}
-    assert TestSets(wb).agreement("Animals").raters[0].is_llm
+    assert TestSets(wb).agreement("Animals").raters[0].kind == "agent"
     started = agent("run_experiment", **asked, metrics=["ndcg@10"], answers=True)
     assert "get_job" in started["message"]
-    assert agent("get_leaderboard", experiment_id=started["experiment_id"])["outcome"] == "Nothing has run."
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
@@ -91,7 +82,6 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
     assert board["runs"][0]["usage"]["context_tokens"] > 10
-    assert board["runs"][0]["unjudged"] == 0.0 and len(board["runs"][0]["bounds"]) == 2
     assert board["runs"][0]["rank"] == 1 and board["runs"][0]["metrics"]["ndcg@10"] > 0.6
     assert board["outcome"].startswith("Not decided")  # two questions cannot tell
     assert board["notes"][0].startswith("The strategies scored the same on all 2 questions, so power cannot be")
@@ -140,6 +130,20 @@ def test_an_agent_marks_questions_without_an_answer_and_reads_what_a_run_costs_b
         )
         assert priced.experiments.estimate(started["experiment_id"]) in started["message"]
         priced.jobs.cancel(started["job_id"])
+
+
+def test_an_agent_judges_only_documents_that_exist_and_sees_what_is_unjudged(agent: Agent, wb: Workbench) -> None:
+    agent("add_test_questions", title="Animals", questions=["Why do cats purr?"])
+    (question,), ids = wb.test_sets.load("Animals").questions, {one.title: one.id for one in wb.documents.list()}
+    grade = {"test_set": "Animals", "question_id": question.id, "grade": "relevant", "reason": "Yes", "rater": "small"}
+    for document in ("doc_none", "Cats"):
+        assert "Document not found" in agent.failure("judge_document", **grade, document=document)["error"]
+    agent("judge_document", **grade, document=ids["Cats"])
+    made = wb.experiments.create("Two", "Animals", ["keyword", "vector"], metrics=["ndcg@10"]).id
+    assert agent("get_leaderboard", experiment_id=made)["outcome"] == "Nothing has run."
+    wb.experiments.run(made)
+    runs = {one["run"]: one for one in agent("get_leaderboard", experiment_id=made)["runs"]}
+    assert runs["vector"]["unjudged"] == pytest.approx(2 / 3, abs=0.001) and runs["vector"]["bounds"] == [1.0, 1.0]
 
 
 def test_a_pilot_shows_what_all_questions_can_show_and_how_many_a_difference_needs(agent: Agent, wb: Workbench) -> None:

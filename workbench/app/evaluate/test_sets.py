@@ -27,9 +27,7 @@ from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
 from evals.test_set import SCALES, Judgment, Place, Question, TestSet
 from evals.test_sets.exchange import export_folder, to_csv, to_qrels
-from evals.test_sets.folders import SAMPLE_NAME
-from evals.test_sets.raters import AGAIN
-from evals.test_sets.store import Rating
+from evals.test_sets.store import LLM_JUDGE, SAMPLE_NAME, Rating
 from workbench.app.evaluate.questions import JudgedDocuments
 from workbench.app.shell.scope_bar import format_scope, make_scope_changes, read_lasting_scope, show_scope_bar
 from workbench.app.state import address
@@ -320,6 +318,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
     texts = {question.id: question.text for question in test_set.questions}
     documents = JudgedDocuments(wb, test_set)
     listed = list(test_set.judgments[:MAX_ROWS])
+    names = {grade: name for name, grade in _list_grade_names(info, listed).items()}
     given: dict[Place, list[Rating]] = {}
     for rating in store.ratings(info.id):
         given.setdefault(rating.judgment.place, []).append(rating)
@@ -328,7 +327,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
             "place": place,
             "Question": texts.get(j.question_id, j.question_id),
             "Document": documents.name(j.document),
-            "Grade": _name_grade(info, j.grade),
+            "Grade": names[j.grade],
             "Part": (j.quote or f"characters {j.start} to {j.end}") if j.is_span else "whole document",
             **_describe_ratings(given[j.place], is_weak=j.place in test_set.by_agents),
         }
@@ -344,9 +343,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
         column_order=columns,
         disabled=[name for name in columns if name != "Grade"],
         column_config={
-            "Grade": st.column_config.SelectboxColumn(
-                options=list(_list_grade_names(info, listed)), required=True, width="small"
-            ),
+            "Grade": st.column_config.SelectboxColumn(options=list(names.values()), required=True, width="small"),
             "Question": st.column_config.TextColumn(width="large"),
         },
     )
@@ -374,20 +371,15 @@ def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], ro
     return f"{count_text(len(changed), 'judgment')} changed, {len(removals)} removed."
 
 
-def _name_grade(info: TestSetInfo, grade: int) -> str:
-    """Return the name of a grade, or its number if the scale of the test set does not have it."""
-    names = ["not relevant", *list(SCALES[info.grades])[1:]]
-    return names[grade] if grade in range(info.grades) else str(grade)
-
-
 def _list_grade_names(info: TestSetInfo, listed: Sequence[Judgment]) -> dict[str, int]:
-    """Return {name: grade} for the scale of a test set and for the grades that it has."""
-    return {_name_grade(info, grade): grade for grade in (*range(info.grades), *(one.grade for one in listed))}
+    """Return {name: grade} for the scale of a test set, and for other grades that it has by their number."""
+    names = {label.lower(): info.grades - place for place, (_, label, _) in enumerate(_list_grades(info), start=1)}
+    return names | {str(one.grade): one.grade for one in listed if one.grade not in range(info.grades)}
 
 
 def _describe_ratings(ratings: Sequence[Rating], *, is_weak: bool) -> dict[str, str]:
-    """Return who judged a place, when it was judged last, and why."""
-    names = ", ".join(one.rater or one.judge for one in ratings if not one.rater.endswith(AGAIN))
+    """Return whose grades of a place count, when it was judged last, and why."""
+    names = ", ".join(one.rater or one.judge for one in ratings if one.judge != LLM_JUDGE)
     last = max((one.at for one in ratings if one.at), default=None)
     why = "; ".join(f"{one.rater}: {one.reason}".removeprefix(": ") for one in ratings if one.reason)
     return {"By": f"{names} (weak)" if is_weak else names, "When": make_time_cell(last)["text"], "Why": why}

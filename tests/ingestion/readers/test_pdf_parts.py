@@ -466,6 +466,60 @@ def test_the_policy_of_a_group_of_layers_decides_whether_its_text_is_hidden(poli
     assert read_bytes(write(writer), "harbour.pdf").text == f"It opens at six.\n\nClosed in May{mark}"
 
 
+def grouped(*, is_off: bool, **entries: object) -> bytes:
+    """Return a PDF with text in a group of two layers, the first on, the second off or on."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas._code.append("/OC /MC0 BDC")
+        canvas.drawString(72, 650, "Closed in May")
+        canvas._code.append("EMC")
+
+    def resolve(value: object) -> object:
+        if isinstance(value, list):
+            return ArrayObject([resolve(one) for one in value])
+        return layers[value] if isinstance(value, int) else NameObject(f"/{value}")
+
+    writer = PdfWriter(clone_from=io.BytesIO(with_layer_off(drawn(draw), is_grouped=True)))
+    settings = writer._root_object["/OCProperties"]
+    last = settings["/OCGs"][0]
+    layers = writer._add_object(DictionaryObject({NameObject("/Type"): NameObject("/OCG")})), last
+    settings["/D"][NameObject("/OFF")] = ArrayObject([last] if is_off else [])
+    group = writer.pages[0]["/Resources"]["/Properties"]["/MC0"]
+    group.update({NameObject(f"/{name}"): resolve(value) for name, value in entries.items()})
+    return write(writer)
+
+
+@pytest.mark.parametrize(
+    ("is_off", "entries", "is_hidden"),
+    [
+        (False, {"OCGs": [0, 1], "P": "AnyOff"}, True),
+        (False, {"OCGs": [0, 1], "P": "AllOff"}, True),
+        (True, {"OCGs": [0, 1], "P": "AnyOn"}, False),
+        (False, {"VE": ["Not", 0]}, True),
+        (True, {"VE": ["Or", 0, 1]}, False),
+        (True, {"VE": ["And", 0, ["Not", 1]]}, False),
+        (True, {"VE": ["And", 0, 1]}, True),
+    ],
+)
+def test_a_group_of_layers_hides_its_text_or_not_without_a_note(
+    is_off: bool, entries: dict[str, object], is_hidden: bool
+) -> None:
+    document = read_bytes(grouped(is_off=is_off, **entries), "harbour.pdf")
+    assert document.text == f"It opens at six.\n\nClosed in May{' (hidden)' if is_hidden else ''}"
+    assert "left_out" not in document.metadata
+
+
+def test_embedded_files_in_a_deep_tree_are_counted() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
+    writer.add_attachment("plan.txt", b"plan")
+    tree = writer._root_object["/Names"]["/EmbeddedFiles"]
+    leaf = DictionaryObject({NameObject("/Names"): tree.pop("/Names")})
+    middle = DictionaryObject({NameObject("/Kids"): ArrayObject([leaf])})
+    tree[NameObject("/Kids")] = ArrayObject([middle])
+    assert read_bytes(write(writer), "harbour.pdf").metadata["left_out"] == {"embedded files": 1}
+
+
 @pytest.mark.parametrize("hidden_by", [2, 32, "layer"])
 def test_hidden_fields_and_typed_texts_are_marked_or_left_out(hidden_by: int | str) -> None:
     from pypdf.annotations import FreeText

@@ -41,7 +41,7 @@ from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hid
 if TYPE_CHECKING:
     from liteparse.types import TextItem
     from pypdf import PageObject, PdfWriter
-    from pypdf.generic import DictionaryObject, StreamObject
+    from pypdf.generic import DictionaryObject, IndirectObject, PdfObject, StreamObject
 
 # --- Document properties that describe the contents ---
 
@@ -54,6 +54,7 @@ LIST_SEPARATOR = re.compile(r"\s*[;,]\s*")
 PLACEHOLDER_VALUES = frozenset(("unspecified", "unknown", "none", "n/a"))  # placeholders written by programs
 MAX_PROPERTY_CHARS = 1_000  # characters of a property
 MAX_TITLE_CHARS = 300
+MAX_TREE_DEPTH = 32
 
 
 def read_properties(data: bytes) -> dict[str, str]:
@@ -66,7 +67,7 @@ def read_properties(data: bytes) -> dict[str, str]:
     properties = dict.fromkeys(PROPERTY_KEYS, "")
     try:
         file = PdfReader(io.BytesIO(data))
-        leave_out("embedded files", len(list(file.attachment_list)))
+        leave_out("embedded files", _count_names(file.root_object.get("/Names", {}).get("/EmbeddedFiles", {})))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
@@ -84,6 +85,12 @@ def read_properties(data: bytes) -> dict[str, str]:
         if properties[name].strip("()[]<>").casefold() in unsaid:
             properties[name] = ""
     return {name: text for name, text in properties.items() if TWO_LETTERS.search(text)}
+
+
+def _count_names(tree: DictionaryObject, depth: int = 0) -> int:
+    """Return the number of entries in a name tree."""
+    below = tree.get("/Kids", ()) if depth < MAX_TREE_DEPTH else ()
+    return len(tree.get("/Names", ())) // 2 + sum(_count_names(one.get_object(), depth + 1) for one in below)
 
 
 def _clean_title(text: str) -> str:
@@ -264,7 +271,6 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
 SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
 PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
-MAX_FIELD_DEPTH = 32
 MAX_LAYERED_BYTES = 5_000_000  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
 HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
 ANY_FLAGS = re.compile(rb"/F\s+(\d{1,4})\b")
@@ -323,7 +329,7 @@ def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, 
     lines: dict[int, list[str]] = {}
     try:
         reader = PdfReader(io.BytesIO(data))
-        has_layers = invisible or _find_layers_off(reader.root_object)
+        has_layers = invisible or _find_layers_off(reader.root_object) or any(map(_has_groups, reader.pages))
         if not has_layers and not any(_take_annotations(page, (), set()) for page in reader.pages):
             return data, {}
         writer, target, found = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO(), set[int]()
@@ -363,7 +369,11 @@ def _hide_text(
                 forms[id(form)] = _hide_text(form, off, writer, forms, is_mixed=is_mixed)
         found |= forms.get(id(form), set())
     properties = resources.get("/Properties", {})
-    hidden = {name: own for name in properties if (own := _find_hiding(properties, name, off))}
+    layers = {name: _find_layers(properties, name, off) for name in properties}
+    hidden = {name: own for name, (own, is_hidden) in layers.items() if is_hidden}
+    found |= {
+        layer for own, is_hidden in layers.values() if not is_hidden for layer in own & off
+    }  # in a group with others
     content = part if isinstance(part, StreamObject) else cast("PageObject", part).get_contents()
     stream, depth, operations, modes = ContentStream(content, writer), 0, [], [0]
     is_mixed = is_mixed and INVISIBLE_MODE.search(stream.get_data()) is not None
@@ -413,18 +423,43 @@ def _find_layers_off(root: DictionaryObject) -> set[int]:
     return every - {one.idnum for one in settings.get("/ON", ())} | {one.idnum for one in settings.get("/OFF", ())}
 
 
+def _has_groups(page: PageObject) -> bool:
+    """Return whether a page has groups of layers, which may hide text even if no layer is off."""
+    properties = page.get("/Resources", {}).get("/Properties", {})
+    return any(properties[name].get("/Type") == "/OCMD" for name in properties)
+
+
 def _find_hiding(part: DictionaryObject, key: str, off: Collection[int]) -> set[int]:
     """Return the object numbers of the layers because of which an entry's content is hidden; empty if it is not."""
+    own, is_hidden = _find_layers(part, key, off)
+    return own if is_hidden else set()
+
+
+def _find_layers(part: DictionaryObject, key: str, off: Collection[int]) -> tuple[set[int], bool]:
+    """Return the object numbers of the layers of an entry, and whether they hide its content."""
     from pypdf.generic import IndirectObject
 
-    if not off or key not in part:
-        return set()
+    if key not in part:
+        return set(), False
     layer = cast("DictionaryObject", part[key])
+    if "/VE" in layer:
+        own = set[int]()
+        return own, not _evaluate(layer.raw_get("/VE"), off, own)
     members = layer.raw_get("/OCGs") if "/OCGs" in layer else part.raw_get(key)
     several = members.get_object()
     several = several if isinstance(several, list) else [members]
     own = {one.idnum for one in several if isinstance(one, IndirectObject)}
-    return own if HIDDEN_GROUPS[layer.get("/P", "/AnyOn")](own, set(off)) else set()
+    return own, bool(own) and HIDDEN_GROUPS[layer.get("/P", "/AnyOn")](own, set(off))
+
+
+def _evaluate(expression: PdfObject, off: Collection[int], own: set[int]) -> bool:
+    """Return whether an expression of layers shows content (ISO 32000-2, 8.11.2.2); its layers are added to ``own``."""
+    several = expression.get_object()
+    if not isinstance(several, list):
+        own.add(cast("IndirectObject", expression).idnum)
+        return cast("IndirectObject", expression).idnum not in off
+    states = [_evaluate(one, off, own) for one in several[1:]]
+    return any(states) if several[0] == "/Or" else all(states) if several[0] == "/And" else not all(states)
 
 
 def _take_annotations(page: PageObject, off: Collection[int], found: set[int]) -> list[str]:
@@ -453,7 +488,7 @@ def _describe_annotation(note: DictionaryObject) -> str:
     if note.get("/Subtype") == "/FreeText":
         return str(note.get("/Contents", ""))
     chain = [note]
-    while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_FIELD_DEPTH:
+    while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_TREE_DEPTH:
         chain.append(parent)
     kind, flags, state, value, name, tip = (
         next((one[key] for one in chain if key in one), "") for key in ("/FT", "/Ff", "/AS", "/V", "/T", "/TU")

@@ -198,20 +198,21 @@ def _measure_answers(
     should_stop: ShouldStop | None,
 ) -> None:
     """Add the requested measures of answers to the JSON, and report them."""
-    from evals.evaluation import describe_threshold
+    from evals.evaluation import describe_refusals, describe_threshold
     from evals.experiments import report
 
+    if not arguments.answers and not arguments.refusals:
+        return
+    repeats = arguments.repeats if arguments.answers else 1
+    scores, lifts = result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop)
     if arguments.answers:
-        scores, lifts = result.answers(repeats=arguments.repeats, on_progress=on_progress, should_stop=should_stop)
         payload["answers"], payload["lift"] = scores, lifts
         for text in (report.render_text(report.make_answer_table(scores)), *(lift.describe() for lift in lifts)):
             say(text)
     if arguments.refusals:
-        answered = {name: one.refusals for name, one in payload.get("answers", {}).items() if one.refusals}
-        payload["refusals"] = answered or result.refusals(on_progress=on_progress, should_stop=should_stop)
-        for name, refusals in payload["refusals"].items():
-            for sentence in refusals.describe():
-                say(f"{name}: {sentence}")
+        payload["refusals"] = {name: one.refusals for name, one in scores.items() if one.refusals}
+        for sentence in describe_refusals(scores):
+            say(sentence)
         first = next((name for name in result.strategies if name in payload["refusals"]), "")
         if first and not result.run.test_set.corpus:
             index = first.partition("@")[2] or result.run.corpus.index.name

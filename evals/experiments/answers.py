@@ -77,8 +77,8 @@ class Refusals(Value):
         best = next((point for point in self.curve if point.threshold == self.best), None)
         if best is not None:
             sentences.append(
-                f"Refusing below a similarity of {best.threshold:.3f} would reach precision {best.precision or 0:.3f}, "
-                f"recall {best.recall:.3f}."
+                f"By similarity alone, refusing below {best.threshold:.3f} would reach precision "
+                f"{best.precision or 0:.3f}, recall {best.recall:.3f}."
             )
         return sentences
 

@@ -251,12 +251,8 @@ class TestSetStore:
     ) -> list[Question]:
         """Add questions, or replace those with the same id; those without an id get one, and existing ones are skipped.
 
-        Args:
-            key: Id or title of the test set.
-            questions: Questions, or their texts, for which the other arguments are.
-            origin: Who or what asked them.
-            turns: Earlier turns, from the oldest, of the conversation that ends with each of them.
-            answerable: False if the documents answer none of them.
+        Of plain texts, ``turns`` are the earlier turns, from the oldest, of the conversation that ends with each, and
+        ``answerable`` is False if the documents answer none of them.
 
         Raises:
             InvalidInput: An empty or overlong question, or invalid turns.

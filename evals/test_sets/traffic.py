@@ -133,10 +133,9 @@ def _make_chain(calls: Sequence[ToolCall], known: Collection[str]) -> Chain:
             place = next((n for n in reversed(range(len(searches))) if key in searches[n].found), None)
             if place is None:
                 unfound[key] = None
-            elif call.tool == CITING_TOOL:
-                searches[place] = replace(searches[place], cited=(*searches[place].cited, key))
             else:
-                searches[place] = replace(searches[place], opened=(*searches[place].opened, key))
+                name = "cited" if call.tool == CITING_TOOL else "opened"
+                searches[place] = replace(searches[place], **{name: (*getattr(searches[place], name), key)})
     return Chain(calls[0].client or "", tuple(searches), tuple(unfound))
 
 
@@ -269,11 +268,7 @@ def measure_interleavings(wb: Workbench) -> list[InterleavingResult]:
 
 def compare_teams(first: str, second: str, credits: Mapping[str, Mapping[str, int]]) -> Difference:
     """Compare two strategies by their credits, {list: {strategy: used documents}}; lists without any are left out."""
-    used = {key: own for key, own in credits.items() if sum(own.values())}
-    shares = {
-        key: (own.get(first, 0) > own.get(second, 0)) - (own.get(first, 0) < own.get(second, 0))
-        for key, own in used.items()
-    }
-    wins = {key: (1 + sign) / 2 for key, sign in shares.items()}
+    leads = {key: own.get(first, 0) - own.get(second, 0) for key, own in credits.items() if sum(own.values())}
+    wins = {key: 0.5 if lead == 0 else float(lead > 0) for key, lead in leads.items()}
     [found] = compare_pairs("preference", [(first, wins, second, {key: 1 - value for key, value in wins.items()})])
     return found

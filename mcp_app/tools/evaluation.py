@@ -220,9 +220,8 @@ def run_experiment(
 
 
 def _describe_answers(scores: AnswerScores) -> JsonObject:
-    """Return the measures of a run's answers, and what one takes: calls and tokens of an LLM, and dollars."""
-    took: JsonObject = {"llm_calls": scores.usage.get("llm_calls", 0.0), "llm_tokens": scores.llm_tokens}
-    return {**scores.means, **took, **({} if scores.dollars is None else {"dollars": scores.dollars})}
+    """Return the measures of a run's answers, and what one takes: tokens, calls of an LLM, and dollars."""
+    return {**scores.means, **scores.usage, **({} if scores.dollars is None else {"dollars": scores.dollars})}
 
 
 def get_leaderboard(

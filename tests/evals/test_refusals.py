@@ -49,7 +49,7 @@ def test_figures_of_refusals_can_be_checked_by_hand() -> None:
     assert found.best == 0.45  # F1 .8; the others have .667, .5 and .667
     assert found.describe() == [
         "Refused 1 of 2 questions without an answer and 1 of 3 with one: precision 0.500, recall 0.500.",
-        "Refusing below a similarity of 0.450 would reach precision 0.667, recall 1.000.",
+        "By similarity alone, refusing below 0.450 would reach precision 0.667, recall 1.000.",
     ]
     none = count_refusals([False, False], [None, 0.5], 1)
     assert (none.precision, none.recall, none.curve, none.best) == (None, 0.0, (), None)

@@ -485,7 +485,7 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
                     on_click=_judge_pool_item, args=(wb, info.id, queue, grade),
                 )  # fmt: skip
             st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
-        st.text_input("Why", key="pool_why", placeholder="Optional", label_visibility="collapsed", max_chars=1000)
+        st.text_input("Why", key="pool_why", placeholder="Why (optional)", label_visibility="collapsed", max_chars=1000)
         st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
         st.text(strip_markdown(text))
         if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
@@ -793,6 +793,9 @@ def show_test_set(wb: Workbench, test_set_id: str) -> None:
                 draw()
 
 
+BEIR_FILES = "corpus.jsonl, queries.jsonl, qrels/test.tsv, and spans.jsonl for judged passages"
+
+
 def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.caption("Each change creates a version. Any version can be exported.")
     version = st.number_input(
@@ -804,27 +807,14 @@ def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
         f"{count_text(len(test_set.questions), 'question')}, {count_text(len(test_set.judgments), 'judgment')}."
     )
     with st.container(horizontal=True):
-        st.download_button(
-            "CSV",
-            to_csv(test_set, store.ratings(info.id, test_set.version)),
-            f"{name}.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        st.download_button(
-            "TREC qrels", to_qrels(test_set.judgments), f"{name}.qrels", "text/plain", icon=":material/download:",
-            on_click="ignore", help="The grades that count",
-        )  # fmt: skip
-        st.download_button(
-            "BEIR folder",
-            lambda: zip_folder(wb, test_set, name),
-            f"{name}.zip",
-            "application/zip",
-            icon=":material/download:",
-            on_click="ignore",
-            help="corpus.jsonl, queries.jsonl, qrels/test.tsv, and spans.jsonl for judged passages",
-        )
+        for label, write, ending, kind, about in (
+            ("CSV", lambda: to_csv(test_set, store.ratings(info.id, test_set.version)), "csv", "text/csv", None),
+            ("TREC qrels", lambda: to_qrels(test_set.judgments), "qrels", "text/plain", "The grades that count"),
+            ("BEIR folder", lambda: zip_folder(wb, test_set, name), "zip", "application/zip", BEIR_FILES),
+        ):
+            st.download_button(
+                label, write, f"{name}.{ending}", kind, icon=":material/download:", on_click="ignore", help=about
+            )
 
 
 def zip_folder(wb: Workbench, test_set: TestSet, name: str) -> bytes:

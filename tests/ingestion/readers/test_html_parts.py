@@ -112,3 +112,12 @@ def test_a_table_has_one_rule_and_escapes_the_bars_in_cells() -> None:
     assert read(f"<table>{rows}</table>").text.strip().splitlines() == [
         "| Gate | m |", "| --- | --- |", "| a\\|b | 1 |", "| c | 2 |", "| Sum | 3 |",
     ]  # fmt: skip
+
+
+def test_a_long_table_is_read_in_parts_that_repeat_its_first_row() -> None:
+    rows = "".join(f"<tr><td>{number:04}<td>{'rope ' * 30}" for number in range(1_500))
+    page = f"<p>Store</p><table><caption>Parts</caption><tr><th>Part<th>What{rows}</table><p>End</p>"
+    lines = [line for line in read(page, "parts.html").text.split("\n") if line]
+    assert [line[2:6] for line in lines if line[2:6].isdecimal()] == [f"{number:04}" for number in range(1_500)]
+    assert lines[:3] == ["Store", "Parts", "| Part | What |"] and lines[-1] == "End"
+    assert lines.count("| Part | What |") == 2

@@ -1307,17 +1307,20 @@ BLOCK_TAGS = CONTAINER_TAGS - {"span"} | {
 
 
 def split_element(element: html.HtmlElement) -> Iterator[str]:
-    """Yield an element's HTML in order, in parts of about ``PART_CHARS`` characters. Lists and tables stay whole."""
+    """Yield an element's HTML in order, in parts of about ``PART_CHARS`` characters. Lists stay whole."""
     source = _serialize(element, with_tail=False)
-    if len(source) <= PART_CHARS or element.tag not in CONTAINER_TAGS:
+    if len(source) <= PART_CHARS or not _is_divisible(element):
         yield source
         return
     del source
+    if element.tag == "table":
+        yield from _split_table(element)
+        return
     pending = [escape(element.text or "")]
     size = len(pending[0])
     for child in element:
         source = _serialize(child, with_tail=True)
-        is_divisible = len(source) > PART_CHARS and child.tag in CONTAINER_TAGS
+        is_divisible = len(source) > PART_CHARS and _is_divisible(child)
         if child.tag in BLOCK_TAGS and (is_divisible or size + len(source) > PART_CHARS):
             yield "".join(pending)
             pending, size = [], 0
@@ -1327,6 +1330,23 @@ def split_element(element: html.HtmlElement) -> Iterator[str]:
         pending.append(source)
         size += len(source)
     yield "".join(pending)
+
+
+def _is_divisible(element: HtmlElement) -> bool:
+    return element.tag in CONTAINER_TAGS or bool(element.xpath("self::table/*[last()][self::thead]/tr[2]"))
+
+
+def _split_table(table: HtmlElement) -> Iterator[str]:
+    """Yield a table that ``_set_table_head`` has prepared in parts, each with the first row."""
+    *captions, head = table
+    opening, first = "".join(_serialize(one, with_tail=False) for one in captions), _serialize(head[0], with_tail=False)
+    pending, size = list[str](), 0
+    for row in head[1:]:
+        pending.append(_serialize(row, with_tail=False))
+        size += len(pending[-1])
+        if size > PART_CHARS or row is head[-1]:
+            yield f"<table>{opening}<thead>{first}{''.join(pending)}</thead></table>"
+            pending, size, opening = [], 0, ""
 
 
 def _serialize(element: html.HtmlElement, *, with_tail: bool) -> str:

@@ -638,6 +638,25 @@ def test_characters_without_a_map_next_to_readable_text_are_counted(
     assert document.metadata["left_out"] == {"undecodable characters": count}
 
 
+@pytest.mark.parametrize(
+    ("mapped_to", "left_out"),
+    [
+        (b"0000", {"undecodable characters": 14}),
+        (b"0041", {"fonts with the same character for all glyphs": 1}),
+        (b"0020", {"fonts with the same character for all glyphs": 1}),
+    ],
+)
+def test_characters_with_an_empty_or_wrong_map_are_noted(mapped_to: bytes, left_out: dict[str, int]) -> None:
+    data = re.sub(rb"<e0..>(?=\n)", b"<%b>" % mapped_to, pdf_without_map("The tide table", private=True))
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    lines = ["The harbour opens at nine in the mor-", "ning and closes at six."]
+    readable = drawn(lambda canvas: [canvas.drawString(72, 600 - 14 * at, line) for at, line in enumerate(lines)])
+    writer.pages[0].merge_page(PdfReader(io.BytesIO(readable)).pages[0])
+    document = read_bytes(write(writer), "rules.pdf")
+    assert "The harbour opens at nine in the morning and closes at six." in document.text
+    assert document.metadata["left_out"] == left_out
+
+
 def test_bullets_of_a_symbol_font_are_not_counted() -> None:
     data = re.sub(rb"<e0..>\n", b"<f0b7>\n", pdf_without_map("A", private=True))
     writer = PdfWriter(clone_from=io.BytesIO(data))

@@ -185,6 +185,7 @@ MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
 )
 TRAILING_MARKS = ".,;:"  # after a word
 NOTE_MARK = re.compile(r"[a-d]|\d{1,2}(?:,\d{1,2})+")  # of a note, after a whole word
+NO_CHARACTER = "\ufffe"  # PDFium's for a hyphen at the end of a line, and for a glyph without a character
 INVISIBLE_MODES = (3, 7)  # of rendering text (ISO 32000-2, table 104)
 WHOLE_WORD = re.compile(r"[^\W\d_]{2}[a-z]\W*$")
 
@@ -245,6 +246,11 @@ class PageGlyphs:
             True,
             False,
         }
+
+    def count_unmapped(self) -> int:
+        """Return the number of glyphs that the font maps to no character."""
+        marks = (match.start() for match in re.finditer(NO_CHARACTER, self.text))
+        return sum(not self._library.FPDFText_IsHyphen(self._page, at) for at in marks)
 
     def _mode(self, at: int) -> int:
         run = ctypes.c_void_p(self._library.FPDFText_GetTextObject(self._page, at))

@@ -286,15 +286,49 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 
 
 def _find_invisible(data: bytes, file: PdfPages) -> set[int]:
-    """Return the pages with both visible and invisible text, except scans, whose text layer is invisible."""
+    """Return the pages with both visible and invisible text, except scans, whose text layer is invisible.
+
+    Characters and fonts that the parser drops or misreads because of their Unicode map are counted.
+    """
     from pypdf import PdfReader
 
+    fonts: dict[int, tuple[bool, bool]] = {}
     try:
         pages = PdfReader(io.BytesIO(data)).pages
-        seen = [page.number for page in file.pages if not page.may_be_scan and _may_be_mixed(pages[page.number - 1])]
+        lacking = {page.number for page in file.pages if _check_fonts(pages[page.number - 1], fonts)}
+        mixed = {page.number for page in file.pages if not page.may_be_scan and _may_be_mixed(pages[page.number - 1])}
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; counted when it reads the rest
         return set()
-    return {number for number, page in read_glyphs(data, seen) if page.is_mixed}
+    leave_out("fonts with the same character for all glyphs", sum(is_same for _, is_same in fonts.values()))
+    found = set[int]()
+    for number, page in read_glyphs(data, sorted(lacking | mixed)):
+        leave_out("undecodable characters", page.count_unmapped() if number in lacking else 0)
+        found |= {number} if number in mixed and page.is_mixed else set()
+    return found
+
+
+MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
+MIN_MAPPED_GLYPHS = 5  # of a font whose glyphs cannot all be the same character
+
+
+def _check_fonts(page: PageObject, fonts: dict[int, tuple[bool, bool]]) -> bool:
+    """Return whether a page has a font that maps glyphs to no character, and add its fonts to ``fonts``.
+
+    Each has, by its identity, whether it maps glyphs to none, and whether it maps all to the same character.
+    """
+    lacks = False
+    for part in (page, *_list_forms(page, set())):
+        for one in part.get("/Resources", {}).get("/Font", {}).values():
+            font = one.get_object()
+            if id(font) not in fonts:
+                stream = font.get("/ToUnicode")
+                text = stream.get_data() if hasattr(stream, "get_data") else b""
+                single = b"".join(re.findall(rb"beginbfchar(.*?)endbfchar", text, re.DOTALL))
+                mapped = [b"".join(match.split()).strip(b"0") for match in MAPPED.findall(single)]
+                is_same = len(mapped) >= MIN_MAPPED_GLYPHS and len(set(mapped)) == 1 and b"beginbfrange" not in text
+                fonts[id(font)] = b"" in mapped, is_same and mapped[0].lower() not in (b"", b"fffd")
+            lacks |= fonts[id(font)][0]
+    return lacks
 
 
 def _may_be_mixed(page: PageObject) -> bool:

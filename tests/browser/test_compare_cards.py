@@ -74,6 +74,8 @@ ENDS = """(titles) => titles.map((title) => {
   return start.width > 0 && end.right <= room.right + 1 && end.width > 80;
 })"""
 
+STARTS = "(titles) => titles.map((title) => title.children[0].getBoundingClientRect().width)"  # px
+
 
 def test_a_long_title_is_cut_in_the_middle_so_that_near_equal_ones_differ(goto, filled, folder):
     """The end of a title is whole on a card and in the rank strip."""
@@ -87,4 +89,8 @@ def test_a_long_title_is_cut_in_the_middle_so_that_near_equal_ones_differ(goto, 
     assert {label[-14:] for label in page.locator(".bump .label").all_text_contents()} == {
         "… edition 2024", "… edition 2025",
     }  # fmt: skip
+    page.goto(page.url + "&look=figures")  # four columns next to the inspector are narrow: the title gets two lines
+    expect(titles.first).to_be_visible()
+    assert min(titles.evaluate_all(STARTS)) > 120
+    assert titles.evaluate_all("(titles) => titles.every((one) => one.children[1].scrollWidth <= one.clientWidth)")
     filled.sources.delete(source)

@@ -672,21 +672,21 @@ def _build_other(whole: _BoardContext, passage: Passage, joined: str, other: str
 
 
 def label_texts(comparison: Comparison, joined: Joins) -> dict[str, str]:
-    """Return a label for each joined text: what no other text shares of its section, title and first words."""
+    """Return a label for each joined text: what no other text shares of its section, title, first words and file."""
     texts = {joined[name, hit.passage_id]: hit for name, result in comparison.strategies.items() for hit in result}
     labels = {key: _list_labels(hit) for key, hit in texts.items()}
-    shared = [Counter(names[place] for names in labels.values()) for place in range(3)]
+    shared = [Counter(names[place] for names in labels.values()) for place in range(4)]
     return {
         key: next((name for place, name in enumerate(names) if name and shared[place][name] == 1), names[2])
         for key, names in labels.items()
     }
 
 
-def _list_labels(hit: Passage) -> tuple[str, str, str]:
-    """Return the section, the title and the first words of a passage."""
+def _list_labels(hit: Passage) -> tuple[str, ...]:
+    """Return the section, the title, the first words and the file or URL of a passage."""
     *_, section = ("", *hit.headings)
     lines = strip_markdown(hit.text.removeprefix(f"# {hit.document_title}")[:MAX_LABEL_CHARS])
-    return section or hit.document_title, hit.document_title, lines or hit.document_title
+    return section or hit.document_title, hit.document_title, lines or hit.document_title, hit.path or hit.url or ""
 
 
 def assign_index_letters(comparison: Comparison) -> dict[str, str]:

@@ -206,8 +206,8 @@ function copiesOf(hit) {
     make("ul", {}, hit.copies.map(([title, path]) => make("li", { title: path, dir: "auto" }, title))));
 }
 
-// A title that is too long is cut before its last words, in which near-equal titles differ.
-const halves = (title) => title.match(/^(.{12,}?|.*)(\s.{0,13})?$/s).slice(1).map((part) => part ?? "");
+// A title or place that is too long is cut before its last words, in which near-equal ones differ.
+const halves = (text) => text.match(/^(.{12,}?|.*)(\s.{0,13})?$/s).slice(1).map((part) => part ?? "");
 
 function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
@@ -217,7 +217,7 @@ function card(hit, column, first, judging) {
     make("div", { class: "top" }, make("span", { class: "rank mono", "aria-hidden": "true" }, hit.rank), title,
       make("span", { class: "score mono", "aria-hidden": "true" }, hit.score)),
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
-    make("div", { class: "place", title: hit.place, dir: "auto" }, hit.place || "\u00a0"),
+    make("div", { class: "place", title: hit.place, dir: "auto" }, halves(hit.place || "\u00a0").map((part) => make("span", {}, part))),
     renderedText("text", hit.text, markedPiece),
     copiesOf(hit),
     make("div", { class: "foot" },
@@ -290,7 +290,7 @@ function curve(a, b) {
 function label(trail, at, spot, last, room) {
   const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0, letters = Math.floor(room / LETTER);
   if (outside === 0 || letters < LEAST_LABEL) return null;
-  const [start, end] = trail.label === trail.title && letters > 20 ? halves(trail.label) : [trail.label, ""];
+  const [start, end] = letters > 20 ? halves(trail.label) : [trail.label, ""];
   const text = start.length + end.length > letters ? `${start.slice(0, letters - 1 - end.length)}…${end}` : trail.label;
   return make("svg:text", { class: "label", x: spot.x + outside * 12, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
 }

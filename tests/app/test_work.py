@@ -179,7 +179,7 @@ def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
     }
     shown = select_for_tray(works)
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
-    assert tray_title(shown.values()) == "2 failed · 1 running · 1 completed"
+    assert tray_title(shown.values()) == "1 completed with errors · 1 failed · 1 running · 1 completed"
     assert select_for_tray({"job": ended("completed", 61)}) == {}
     assert select_for_tray({"job": ended("completed", 16)}) == {}
     for about in ({"result": {"notes": ["A copy."]}}, {"parameters": {"left_out": ["clip.mp4"]}}):
@@ -193,7 +193,9 @@ def test_the_tab_shows_a_failure_first_then_a_stall_then_the_slowest_job():
     slow, fast, waiting = view("running", share=0.129), view("running", share=0.8), view("queued")
     assert tab_state([fast, slow, waiting]) == "12%"
     assert tab_state([fast, view("running", share=0.5, stalled="Stalled: restart it.")]) == "stalled"
-    assert tab_state([view("running", stalled="Stalled."), view("completed_with_errors")]) == "failed"
+    assert tab_state([view("running", stalled="Stalled."), view("failed")]) == "failed"
+    assert tab_state([fast, view("completed_with_errors")]) == "80%"
+    assert tab_state([view("completed_with_errors")]) == "with errors"
     assert (tab_state([waiting]), tab_state([view("completed", completed_at=NOON)]), tab_state([])) == (
         "queued",
         "",

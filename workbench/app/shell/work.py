@@ -397,9 +397,12 @@ def _select_for_page(works: Mapping[str, JobView], page: PageEntry) -> dict[str,
 
 
 def tab_state(works: Iterable[JobView]) -> str:
-    """Return the state of the jobs for the title of the tab: "failed", "stalled", or "12%" of the slowest one."""
+    """Return the state of the jobs for the title of the tab: "failed", "stalled", or "12%" of the slowest one.
+
+    A job that ended with errors in some files is shown only while no other job runs.
+    """
     shown = [work for work in works if not _is_hidden(work)]
-    if any(_sort_key(work) == 0 for work in shown):
+    if any(work.job.status == "failed" for work in shown):
         return "failed"
     running = [work.job for work in shown if work.is_running]
     if any(job.stalled for job in running):
@@ -407,7 +410,7 @@ def tab_state(works: Iterable[JobView]) -> str:
     shares = [job.share for job in running if job.status == "running"]
     if shares:
         return f"{int(min(shares) * 100)}%" if min(shares) else "starting"
-    return "queued" if running else ""
+    return "queued" if running else "with errors" if any(_sort_key(work) == 0 for work in shown) else ""
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
@@ -474,8 +477,7 @@ def tray_title(works: Iterable[JobView]) -> str:
     """Return the tray's title: "1 failed · 2 running · 1 completed"."""
     counts: dict[str, int] = {}
     for work in works:
-        state = "failed" if _sort_key(work) == 0 else work.job.state
-        counts[state] = counts.get(state, 0) + 1
+        counts[work.job.state] = counts.get(work.job.state, 0) + 1
     return " · ".join(f"{count} {state}" for state, count in counts.items())
 
 

@@ -95,8 +95,9 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
     changed = [name for name, checksum in done.items() if name in checksums and checksums[name] != checksum]
     if changed:
         raise StorageError(
-            f"{changed[0]} has changed since it was applied to this database; restore the file, or export with the "
-            "version that made the database and import into an empty one."
+            f"This database is from another version: {changed[0]} has changed since it was applied to this database. "
+            "Run 'workbench export FILE' with that version, and 'workbench import FILE' with this one and an empty home "
+            "or database."
         )
     ran = []
     for number, name, body in wanted:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement, list_reasons
 from workbench.errors import InvalidInput
-from workbench.formatting import count_text, format_dollars
 
 if TYPE_CHECKING:
     from evals.evaluation import Evaluation, Slices
@@ -167,9 +166,7 @@ def evaluate(
         parameters=parameters, index=arguments.index, budget=arguments.budget, repeats=arguments.repeats,
         questions=len(whole.answerable), on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
-    agreed = None
-    if arguments.ragas != "none":
-        result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
+    result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
     run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
@@ -177,7 +174,7 @@ def evaluate(
     payload["outcome"], payload["notes"] = result.outcome, list(result.notes)
     if slices := [result.slices(by) for by in arguments.by]:
         payload["slices"] = [one.to_dict() for one in slices]
-    _print_tables(result, run, slices, agreed, say)
+    _print_tables(result, slices, agreed, say)
     if len(run.strategies) > 1 and len(test_set.answerable) > 1:
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
@@ -225,7 +222,6 @@ def _measure_answers(
 
 def _print_tables(
     result: Evaluation,
-    run: EvalRun,
     slices: Sequence[Slices],
     agreed: JudgeAgreement | None,
     say: Callable[[str], None],
@@ -234,6 +230,7 @@ def _print_tables(
     from evals.experiments import report
     from evals.judges.judging import describe_agreement
 
+    run = result.run
     tables, reasons = [report.make_table(run)], list[str]()
     if next(iter(run.strategies.values())).bounds:
         tables.append(report.make_unjudged_table(run))
@@ -263,8 +260,11 @@ def _judge_run(
 
     What the judge costs is part of the budget, and a note.
     """
+    from evals.experiments import report
     from evals.judges.judging import Texts, add_ragas, grade_again, judge_run, measure_agreement, sample_to_grade
 
+    if arguments.ragas == "none":
+        return result, None
     endpoint, run = _make_endpoint(wb, arguments, result.budget.left), result.run
     judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
@@ -280,8 +280,7 @@ def _judge_run(
     agreed = measure_agreement(grade_again(run.test_set, texts, endpoint, chosen, should_stop), endpoint.model)
     spent = endpoint.spent
     result.budget.spent += spent.dollars
-    cost = f", which cost {format_dollars(spent.dollars)}" if spent.dollars else ""
-    note = f"The judge took {count_text(spent.calls, 'call')} with {spent.tokens:,} tokens{cost}."
+    note = report.describe_judging(spent.calls, spent.tokens, spent.dollars)
     return replace(judged, notes=(*result.notes, note)), agreed
 
 

@@ -191,8 +191,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             numbers = [page.page_num for page in result.pages]
             result = _parse(_make_parser(_format_ranges(numbers), on_side), data, name)
             turned |= on_side
-        glyphs = read_glyphs(data, [page.page_num for page in result.pages if has_raised_text(page)])
-        pages, odd = _pack_pages(result, {number: find_raised_words(page) for number, page in glyphs})
+        pages, odd = _pack_pages(result, data)
         failed.update(odd)
         packed += pages
         del result  # frees its memory before the next window is parsed
@@ -205,8 +204,9 @@ def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:
     Raises:
         UnreadableDocument: The file is encrypted or damaged.
     """
-    result = _parse(_make_parser(f"{first}-{last}"), trim_preamble(data), name)
-    _pack_pages(result)
+    data = trim_preamble(data)
+    result = _parse(_make_parser(f"{first}-{last}"), data, name)
+    _pack_pages(result, data)
     return result.total_pages
 
 
@@ -305,9 +305,7 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
     )
 
 
-def _pack_pages(
-    result: ParseResult, raised: Mapping[int, Sequence[WrittenWord]] | None = None
-) -> tuple[list[bytes], list[int]]:
+def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of pages that failed.
 
     Small Python objects among the parser's keep memory from being released: 36 MB for a filing of 179 pages. A
@@ -315,9 +313,11 @@ def _pack_pages(
     """
     pages: list[bytes] = []
     odd: list[int] = []
+    glyphs = read_glyphs(data, [page.page_num for page in result.pages if has_raised_text(page)])
+    raised = {number: find_raised_words(page) for number, page in glyphs}
     for page in result.pages:
         try:
-            pages.append(pickle.dumps(_make_page(page, (raised or {}).get(page.page_num, ())), pickle.HIGHEST_PROTOCOL))
+            pages.append(pickle.dumps(_make_page(page, raised.get(page.page_num, ())), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
     return pages, odd

@@ -308,7 +308,7 @@ def _find_invisible(data: bytes, file: PdfPages) -> set[int]:
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
-MIN_MAPPED_GLYPHS = 5  # of a font whose glyphs cannot all be the same character
+MIN_MAPPED_GLYPHS = 5  # a font with fewer glyphs may have one character for all
 
 
 def _check_fonts(page: PageObject, fonts: dict[int, tuple[bool, bool]]) -> bool:

@@ -151,7 +151,7 @@ def get_judging_pool(
         }
         items.append(entry)
     answer: JsonObject = {"success": True, **UNTRUSTED, "pool": items, "count": len(items), "total": len(pool.items)}
-    answer |= {"judged": pool.judged, "grades": list_grades(chosen.scale)}
+    answer |= {"judged": pool.judged, "grades": ", ".join(f"{value} {name}" for value, name in enumerate(chosen.scale))}
     left_out = len(chosen.questions) - len(first.questions)
     return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 
@@ -163,11 +163,6 @@ def _map_documents(call: Call, test_set: TestSet) -> dict[str, str]:
     if test_set.corpus is None:
         return {}
     return {key: document_id for document_id, key in index_corpus(call.wb, test_set).keys.items()}
-
-
-def list_grades(scale: tuple[str, ...]) -> str:
-    """Return the names of the grades with their numbers."""
-    return ", ".join(f"{value} {name}" for value, name in enumerate(scale))
 
 
 def judge_document(
@@ -232,7 +227,6 @@ def get_leaderboard(
 
     experiments = Experiments(call.wb)
     experiment = experiments.get(experiment_id)
-    by_agents = len(experiments.test_set(experiment).by_agents)
     results = experiments.results(experiment_id)
     metric = metric or experiment.metrics[0]
     lines = make_leaderboard(results, metric)
@@ -271,7 +265,7 @@ def get_leaderboard(
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     if refusals := describe_refusals(answered):
         answer["refusals"] = refusals
-    return answer | ({"judged_by_agents_only": by_agents} if by_agents else {})
+    return answer
 
 
 def propose_promotion(
@@ -477,7 +471,7 @@ GET_LEADERBOARD = Tool(
     run=get_leaderboard,
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"judged_by_agents_only": "integer", "bars": "array", "lift": "array", "refusals": "array"},
+        {"bars": "array", "lift": "array", "refusals": "array"},
         runs="array",
         total="integer",
         outcome="string",

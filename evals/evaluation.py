@@ -57,7 +57,6 @@ from evals.experiments.runs import (
     name_writer,
     repeat_cells,
     run_strategies,
-    score_answers,
 )
 from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
 from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
@@ -107,8 +106,10 @@ from evals.test_sets.folders import load_test_set, read_text
 from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
 from evals.test_sets.store import (
     ImportReport,
+    Rating,
     TestSetInfo,
     TestSetStore,
+    check_rating,
     find_counting,
     load_named_test_set,
     parse_grade,
@@ -573,14 +574,13 @@ def compare_in_slices(
 #
 # A pool is the union of the first documents of several strategies, each document once per question, without the name of
 # the strategy that found it (Sparck Jones and van Rijsbergen 1975). The documents that are expected to change the
-# decision most come first: those on whose ranks the undecided strategies disagree, by how much, times how likely they
-# are relevant, which is taken from the same ranks (Carterette, Allan and Sitaraman, SIGIR 2006). The rest of the order
+# decision most come first: those on whose ranks two strategies disagree, by how much, times how likely they are
+# relevant, which is taken from the same ranks (Carterette, Allan and Sitaraman, SIGIR 2006). The rest of the order
 # is random but repeatable.
 
 POOL_DEPTH = 10  # documents per strategy and question
 SECONDS_PER_PAIR = 15  # to read a question and a passage, and to judge
 MAX_POOL_DEPTH = 200
-POOL_METRIC = "ndcg@10"  # the metric whose decision orders the pool
 POOL_COLUMNS = ("id", "question", "document", "title", "text", "grade")
 MAX_TEXT_CHARS = 1_500  # of a document, around the passage that was found
 
@@ -666,7 +666,7 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
     """
     if minutes is not None and minutes <= 0:
         raise InvalidInput(f"Invalid budget of {minutes:g} minutes; use more than 0.")
-    contested = _list_contested(test_set, rankings)
+    pairs = list(combinations(rankings, 2))
     texts = {question.id: question.in_context for question in test_set.questions}
     weighed: list[tuple[float, bytes, PoolItem]] = []
     total = 0
@@ -681,7 +681,7 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
             total += 1
             if grades.get(document, -1) >= 0:
                 continue
-            apart = [abs(gains[a].get(document, 0.0) ** 2 - gains[b].get(document, 0.0) ** 2) for a, b in contested]
+            apart = [abs(gains[a].get(document, 0.0) ** 2 - gains[b].get(document, 0.0) ** 2) for a, b in pairs]
             digest = hashlib.sha256(f"{question_id}|{document}".encode()).digest()
             found = (hit for name in rankings for hit in rankings[name][question_id].passages)
             start = min((hit.start for hit in found if hit.document == document), default=0)
@@ -691,20 +691,6 @@ def make_pool(test_set: TestSet, rankings: Rankings, depth: int = POOL_DEPTH, mi
     most = len(weighed) if minutes is None else max(1, int(minutes * 60 / SECONDS_PER_PAIR))
     items = tuple(item for _, _, item in weighed[:most])
     return Pool(items, total, total - len(weighed), len(weighed) - len(items))
-
-
-def _list_contested(test_set: TestSet, rankings: Rankings) -> list[tuple[str, str]]:
-    """Return the pairs of strategies that are not decided yet: the best and its rivals, or all of them."""
-    everything = list(combinations(rankings, 2))
-    if not test_set.answerable or len(rankings) < 2:
-        return everything
-    asked = {question.id for question in test_set.answerable}
-    values = {
-        name: score_answers(test_set, name, {}, {key: answers[key] for key in asked}, [POOL_METRIC]).values[POOL_METRIC]
-        for name, answers in rankings.items()
-    }
-    open_pairs = [(one.a, one.b) for one in compare_with_best(POOL_METRIC, values) if not one.significant]
-    return open_pairs or everything
 
 
 def write_pool(wb: Workbench, corpus: IndexedCorpus, pool: Pool) -> str:
@@ -739,10 +725,10 @@ class PoolReading(Value):
         return [*blank, *self.problems]
 
 
-def read_pool(test_set: TestSet, text: str) -> PoolReading:
+def read_pool(test_set: TestSet, text: str, rater: str = "") -> PoolReading:
     """Return the judgments in a pool whose column ``grade`` was filled in; further columns are ignored.
 
-    Grades are relevant, partly, not, or whole numbers.
+    Grades are names of the test set's scale, or whole numbers; those of a rater must be on the scale.
 
     Raises:
         InvalidInput: A column is missing.
@@ -765,7 +751,8 @@ def read_pool(test_set: TestSet, text: str) -> PoolReading:
                 raise InvalidInput(f"There is no question {key!r} in the test set.")
             if not document:
                 raise InvalidInput("The document is missing.")
-            judgments[key, document] = Judgment(key, document, parse_grade(grade, test_set.grades))
+            judgment = Judgment(key, document, parse_grade(grade, test_set.grades))
+            judgments[key, document] = check_rating(Rating(judgment, rater, "person"), test_set.grades).judgment
         except WorkbenchError as error:
             problems.append(f"Row {number}: {error}")
     return PoolReading(tuple(judgments.values()), blank, tuple(problems))
@@ -780,7 +767,7 @@ def add_judgments(
         key: Title or id of the test set; one that is not stored is changed for this run only.
         rater: Who judged the pool, if several do.
     """
-    read = read_pool(test_set, text)
+    read = read_pool(test_set, text, rater)
     store = TestSetStore(wb)
     if read.judgments and key in {name for info in store.list() for name in (info.id, info.title)}:
         store.judge_all(key, read.judgments, rater=rater)

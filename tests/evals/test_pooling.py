@@ -67,6 +67,25 @@ def test_a_judged_pool_is_read_and_blank_rows_are_counted() -> None:
         read_pool(OPEN, "id,grade\nq1,1")
 
 
+def test_a_grade_that_is_not_on_the_scale_leaves_out_its_row_only(wb: Workbench, beir: WriteTestSet) -> None:
+    info = wb.test_sets.from_folder(beir(), "Animals")
+    rows = "id,document,grade\nq1,cats,7\nq1,dogs,not\nq2,cats,-1\nq2,dogs,RELEVANT\n"
+    read = wb.test_sets.import_pool(info.id, rows, "Ada")
+    assert [(one.document, one.grade) for one in read.judgments] == [("dogs", 0), ("dogs", 2)]
+    assert [one[:23] for one in read.problems] == ["Row 2: Invalid grade 7 ", "Row 4: Invalid grade -1"]
+
+
+def test_the_queue_keeps_its_order_while_it_is_judged() -> None:
+    ids = [f"q{n}" for n in range(12)]
+    rankings = make_rankings(a=dict.fromkeys(ids, "xyz"), b=dict.fromkeys(ids, "xzy"), c=dict.fromkeys(ids, "uvw"))
+    test_set = TestSet("Open", tuple(Question(key, f"{key}?") for key in ids), ())
+    queue = make_pool(test_set, rankings, depth=3).items
+    # after this, c is significantly worse, but further judgments can still change that
+    judged = TestSet("Open", test_set.questions, tuple(Judgment(key, "x", 1) for key in ids))
+    left = make_pool(judged, rankings, depth=3).items
+    assert left == tuple(item for item in queue if item.document != "x")
+
+
 def test_the_unjudged_share_and_the_bounds_can_be_checked_by_hand() -> None:
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
     rankings = {"q1": ["x", "a", "b"], "q2": ["y", "z"]}

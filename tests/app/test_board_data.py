@@ -106,7 +106,7 @@ def spanned(key, start, end):
     return replace(passage(1, key), document_id="doc", start=start, end=end)
 
 
-def test_a_text_is_labelled_by_what_no_other_text_shares_of_section_title_and_words():
+def test_a_text_is_labelled_by_what_no_other_text_shares_of_section_title_words_and_file():
     seen = SearchResult(
         "tide", "vector", ResolvedScope(), False, (), {"total": 1.0},
         (
@@ -118,7 +118,7 @@ def test_a_text_is_labelled_by_what_no_other_text_shares_of_section_title_and_wo
         ),
     )  # fmt: skip
     hits = build_board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
-    assert [hit["label"] for hit in hits] == ["Setup", "The tide rises.", "Wells", "Row one.", "Row two."]
+    assert [hit["label"] for hit in hits] == ["Setup", "b.md", "Wells", "Row one.", "Row two."]
 
 
 def test_documents_of_one_title_in_two_sources_show_their_source(wb):

@@ -237,10 +237,9 @@ def show_strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
     ]
     chosen = list(read_strategies())
     names = [*offered, *(name for name in chosen if name not in offered)]
-    show_value("strategies", chosen, names)
     st.html(f"<style>{_pill_css(names)}</style>")
     st.pills(
-        "Strategies", names, selection_mode="multi", key="strategies",
+        "Strategies", names, default=show_value("strategies", chosen, names), selection_mode="multi", key="strategies",
         format_func=lambda name: escape_markdown(strategy_title(name), 60),
         on_change=_change_strategies, label_visibility="collapsed",
         wrap=True,
@@ -269,8 +268,8 @@ def _drop_excess(names: Sequence[str], places: int) -> list[str]:
 
 def show_settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
     """Show the settings of a comparison: its passages, indexes and the parameters of each strategy."""
-    show_value("limit", read_limit())
-    st.segmented_control("Passages per column", LIMITS, key="limit", required=True, on_change=_change_limit)
+    limits: dict[str, Any] = {"default": show_value("limit", read_limit()), "on_change": _change_limit}
+    st.segmented_control("Passages per column", LIMITS, key="limit", required=True, **limits)
     _show_index_choice(indexes)
     parameters = read_parameters(chosen)
     for name in chosen:
@@ -288,9 +287,9 @@ def _show_index_choice(indexes: Sequence[str]) -> None:
     names = [*indexes, *(name for name in chosen if name not in indexes)]
     if len(names) < 2:
         return
-    show_value("on_indexes", list(chosen), names)
     st.multiselect(
-        "Compare on indexes", names, key="on_indexes", max_selections=MAX_COLUMNS, placeholder="Index chosen above",
+        "Compare on indexes", names, show_value("on_indexes", list(chosen), names), key="on_indexes",
+        max_selections=MAX_COLUMNS, placeholder="Index chosen above",
         help="Each strategy gets one column per index.",
         on_change=lambda: address.put(on=st.session_state["on_indexes"]),
     )  # fmt: skip
@@ -313,18 +312,19 @@ def _show_control(strategy: str, parameter: Parameter, parameters: dict[str, Par
         "key": key, "help": parameter.why, "on_change": _set_parameter, "args": (strategy, parameter, key),
     }  # fmt: skip
     if parameter.kind == "bool":
-        st.toggle(label, **common)
+        st.toggle(label, bool(value), **common)
     elif parameter.kind == "choice":
-        st.segmented_control(label, parameter.choices, format_func=choice_title, required=True, **common)
+        st.segmented_control(label, parameter.choices, default=value, format_func=choice_title, required=True, **common)
     elif parameter.kind == "name":
         names = [ranker.name for ranker in OPENING.workbench.rankers.list()]
-        st.selectbox(label, names if value in names else [*names, value], **common)
+        names = names if value in names else [*names, value]
+        st.selectbox(label, names, names.index(str(value)), **common)
     elif parameter.kind == "text":
-        st.text_input(label, **common)
+        st.text_input(label, str(value), **common)
     elif parameter.kind == "int":
-        st.slider(label, int(parameter.low or 0), int(parameter.high or 100), **common)
+        st.slider(label, int(parameter.low or 0), int(parameter.high or 100), int(value), **common)
     else:
-        st.slider(label, float(parameter.low or 0), float(parameter.high or 1), step=0.05, **common)
+        st.slider(label, float(parameter.low or 0), float(parameter.high or 1), float(value), step=0.05, **common)
 
 
 def _set_parameter(strategy: str, parameter: Parameter, key: str) -> None:

@@ -561,9 +561,9 @@ def page() -> None:
 
 
 def _show_question() -> str:
-    show_value("question", address.get("q"))
     question = st.text_input(
         "Question",
+        show_value("question", address.get("q")),
         key="question",
         placeholder="Ask your documents a question",
         label_visibility="collapsed",

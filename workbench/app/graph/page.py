@@ -50,12 +50,12 @@ def show_archive(wb: Workbench) -> None:
             detail=str(error),
         )
         return
-    show_value("archive_question", address.get("q"))
+    asked = show_value("archive_question", address.get("q"))
     show_value("archive_depth", address.get("depth") if address.get("depth") in DEPTH_TITLES else "1")
     show_value("archive_exact", address.get("exact") == "1")
     with st.container(key="question"):
         question = st.text_input(
-            "Search the archives", key="archive_question", placeholder="Search the archives",
+            "Search the archives", asked, key="archive_question", placeholder="Search the archives",
             label_visibility="collapsed", on_change=_store_in_url,
         ).strip()  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -364,9 +364,9 @@ def page() -> None:
 
 
 def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:
-    show_value("graph_question", address.get("about"))
     question = st.text_input(
         "Filter by question",
+        show_value("graph_question", address.get("about")),
         key="graph_question",
         placeholder="Enter a question to see what its results cite",
         on_change=lambda: address.put(about=st.session_state["graph_question"].strip()),

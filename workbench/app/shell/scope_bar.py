@@ -232,12 +232,12 @@ def _show_choice(label: str, name: str, options: Mapping[str, str], nothing: str
     """Show a select box for a value in the URL; an unknown value is marked as not found."""
     key, value = f"scope_{name}", address.get(name)
     labels = {"": nothing, **options} | ({value: f"{value} (not found)"} if value and value not in options else {})
-    show_value(key, value, labels.values())
+    place = list(labels).index(show_value(key, value, labels.values()))
 
     def change() -> None:
         address.put(**{name: st.session_state[key], **dict.fromkeys(clears)})
 
-    st.selectbox(label, list(labels), format_func=make_label_function(labels), key=key, on_change=change)
+    st.selectbox(label, list(labels), place, format_func=make_label_function(labels), key=key, on_change=change)
 
 
 def _show_choices(label: str, name: str, options: Mapping[str, str]) -> None:
@@ -251,12 +251,12 @@ def _show_choices(label: str, name: str, options: Mapping[str, str]) -> None:
     def change() -> None:
         address.put(**{name: st.session_state[key]})
 
-    st.multiselect(label, list(labels), format_func=make_label_function(labels), key=key, on_change=change)
+    st.multiselect(label, list(labels), values, format_func=make_label_function(labels), key=key, on_change=change)
 
 
 def _show_date(label: str, name: str) -> None:
     key = f"scope_{name}"
-    show_value(key, _read_date(name))
+    value = show_value(key, _read_date(name))
 
     def change() -> None:
         chosen = st.session_state[key]
@@ -264,7 +264,7 @@ def _show_date(label: str, name: str) -> None:
 
     st.date_input(
         label,
-        None,
+        value,
         min_value=date(1900, 1, 1),
         format="YYYY-MM-DD",
         key=key,

@@ -419,6 +419,7 @@ def _reject_foreign_hosts(host: str) -> list[Middleware]:
 _QUIET_OPTIONS = {
     "browser.gatherUsageStats": False,
     "browser.serverAddress": "localhost",
+    "global.disableWidgetStateDuplicationWarning": True,  # see ``show_value``
     "logger.hideWelcomeMessage": True,
 }
 # One run of a page at a time: with fast reruns, a second click cancels the callback of the first.

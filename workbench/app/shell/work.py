@@ -397,10 +397,7 @@ def _select_for_page(works: Mapping[str, JobView], page: PageEntry) -> dict[str,
 
 
 def tab_state(works: Iterable[JobView]) -> str:
-    """Return the state of the jobs for the title of the tab: "failed", "stalled", or "12%" of the slowest one.
-
-    A job that ended with errors in some files is shown only while no other job runs.
-    """
+    """Return the jobs' state for the tab's title: "failed", "stalled", "12%" of the slowest, or last "with errors"."""
     shown = [work for work in works if not _is_hidden(work)]
     if any(work.job.status == "failed" for work in shown):
         return "failed"

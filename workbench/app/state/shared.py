@@ -7,7 +7,7 @@ visitor has a session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 from uuid import uuid4
 
 import streamlit as st
@@ -45,11 +45,14 @@ def name_tab(**changes: str) -> None:
 
 # Widgets whose value is in the URL
 
+_Value = TypeVar("_Value")
 
-def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
-    """Set the value of a widget, unless it has it already.
+
+def show_value(key: str, value: _Value, among: Iterable[str] = ()) -> _Value:
+    """Set the value of a widget, unless it has it already, and return it.
 
     A value assigned in every run is sent to the browser each time, and may arrive late and overwrite a newer choice.
+    The widget also needs it as its default: a slow browser may draw only a later run, which does not send the value.
 
     Args:
         key: Key of the widget.
@@ -60,6 +63,7 @@ def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
     if key not in st.session_state or st.session_state[key] != value or st.session_state.get(last) != choices:
         st.session_state[key] = value
     st.session_state[last] = choices
+    return value
 
 
 def choose_in_url(
@@ -89,7 +93,7 @@ def choose_in_url(
     if current and st.session_state.get(shown, current) != current:
         # Changed by another element: a new widget, because the browser may still send the old one's value.
         shown = st.session_state[latest] = f"{key}_{uuid4().hex[:8]}"
-    show_value(shown, current or (named if named in titles else default), titles.values())
+    value = show_value(shown, current or (named if named in titles else default), titles.values())
 
     def change() -> None:
         if shown == st.session_state[latest]:
@@ -99,6 +103,7 @@ def choose_in_url(
     chosen = st.segmented_control(
         label,
         list(titles),
+        default=value,
         key=shown,
         format_func=titles.__getitem__,
         required=True,

@@ -233,12 +233,11 @@ def read_bytes(
         UnreadableDocument: The file is too large, damaged, encrypted, without text, or of an unsupported format.
     """
     reader = find_reader(name)
-    if reader is None and (sentence := suggest_remedy(name)) is not None:
-        raise UnreadableDocument(f"Failed to read '{name}'. {sentence}")
     if reader is None:
-        kind = PurePath(name).suffix or "no suffix"
+        kinds = f"({PurePath(name).suffix or 'no suffix'}). Supported: {', '.join(list_format_titles())}."
+        remedy = suggest_remedy(name)
         raise UnreadableDocument(
-            f"'{name}' has an unsupported format ({kind}). Supported: {', '.join(list_format_titles())}."
+            f"Failed to read '{name}'. {remedy}" if remedy else f"'{name}' has an unsupported format {kinds}"
         )
     check_size(name, len(data))
     if not data:

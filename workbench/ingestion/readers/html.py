@@ -416,7 +416,10 @@ def _make_code_converter() -> type[Any]:
 
 ITEM_LABEL = "item-label"  # an attribute of our own
 LIST_STYLE = re.compile(r"list-style[\w-]*\s*:[^;]*?(lower|upper)-(alpha|latin|roman)")
-ROMAN_NUMERALS = {"l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4, "i": 1}
+ROMAN_NUMERALS = {
+    "M": 1000, "CM": 900, "D": 500, "CD": 400, "C": 100, "XC": 90, "L": 50, "XL": 40, "X": 10, "IX": 9, "V": 5, "IV": 4,
+    "I": 1,
+}  # fmt: skip
 
 
 def _label_items(numbered: HtmlElement) -> None:
@@ -433,13 +436,19 @@ def _label_items(numbered: HtmlElement) -> None:
 
 
 def _format_ordinal(number: int, form: str) -> str:
-    letters, rest = "", number
+    letters = format_roman(number) if form in ("i", "I") and 0 < number < 4_000 else ""
     if form in ("a", "A") and 0 < number <= 26 * 27:
         letters = chr(96 + (number - 1) // 26).strip("`") + chr(97 + (number - 1) % 26)
-    for numeral, size in ROMAN_NUMERALS.items() if form in ("i", "I") and 0 < number < 90 else ():
-        letters += numeral * (rest // size)
-        rest %= size
-    return (letters.upper() if form.isupper() else letters) or str(number)
+    return (letters.upper() if form.isupper() else letters.lower()) or str(number)
+
+
+def format_roman(value: int) -> str:
+    """Return a positive number in Roman numerals."""
+    text = ""
+    for letters, size in ROMAN_NUMERALS.items():
+        text += letters * (value // size)
+        value %= size
+    return text
 
 
 COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -520,12 +529,10 @@ MAX_STYLE_CHARS = 4_000  # characters examined of a style attribute
 COPY_BUTTON = re.compile(r"copy|clipboard", re.IGNORECASE)
 SELECTOR_PART = re.compile(r"([.#])([\w-]+)")
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
-UNREAD_TAGS = frozenset(
-    (
-        "script", "style", "noscript", "template", "svg", "canvas", "iframe", "frame", "object", "embed", "video",
-        "audio", "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
-    )
-)  # fmt: skip
+UNREAD_TAGS = frozenset((
+    "script", "style", "noscript", "template", "svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio",
+    "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
+))  # fmt: skip
 # Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
 UNKNOWN_VOID_TAGS = ("wbr", "embed", "source", "track", "keygen", "command", "bgsound")
 MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio"))
@@ -950,7 +957,8 @@ def _write_scripts(root: HtmlElement) -> None:
     for reading in readings:
         if reading.getparent() is not None:
             reading.drop_tree()
-    raised = _find_raised_classes(root)
+    rules = [selectors for selectors, body in _list_style_rules(root) if RAISED_STYLE.search(body)]
+    raised = {"sup", "superscript"} | {name for sign, name in SELECTOR_PART.findall(" ".join(rules)) if sign == "."}
     for element in list(root.iter("sup", "sub", "span", "a")):
         is_mark = NOTE_ROLE.search(f"{element.get('epub:type', '')} {element.get('role', '')}") is not None
         if is_mark and element.tag == "a" and element.find(".//sup") is None:
@@ -967,12 +975,6 @@ def _write_scripts(root: HtmlElement) -> None:
             _replace_element(element, "span", text if has_link and text else format_superscript(text, before))
         elif before[-1:].isdigit() and text[:1].isdigit():
             _replace_element(element, "span", f"_{text}")
-
-
-def _find_raised_classes(root: HtmlElement) -> set[str]:
-    """Return the classes of superscripts: those that the page's style sheets raise, and the usual names."""
-    raised = [selectors for selectors, body in _list_style_rules(root) if RAISED_STYLE.search(body)]
-    return {"sup", "superscript"} | {name for sign, name in SELECTOR_PART.findall(" ".join(raised)) if sign == "."}
 
 
 def _list_style_rules(root: HtmlElement) -> list[tuple[str, str]]:

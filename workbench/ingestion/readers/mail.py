@@ -160,18 +160,15 @@ def _read_header(message: EmailMessage, header: str) -> str:
 
 
 def _decode_header(charset: str, data: bytes) -> str:
-    try:
-        with open_reading():  # the notes of the file are about its body
-            return decode_text(data, "a header", charset)
-    except UnreadableDocument:
-        return ""
+    with suppress(UnreadableDocument), open_reading():  # the notes of the file are about its body
+        return decode_text(data, "a header", charset)
+    return ""
 
 
 def _read_date(message: EmailMessage) -> str:
-    try:
+    with suppress(ValueError, OverflowError):
         return parsedate_to_datetime(_read_header(message, "Date")).date().isoformat()
-    except (ValueError, OverflowError):
-        return ""
+    return ""
 
 
 # --- Calendars (RFC 5545) and contacts (RFC 6350): a section for each entry ---

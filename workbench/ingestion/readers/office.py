@@ -20,7 +20,7 @@ from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
+from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset, format_roman
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import (
     HIDDEN_MARK,
@@ -44,9 +44,7 @@ OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file,
 MAX_UNPACKED_BYTES = GB
 DAMAGED_PARTS = "damaged parts of the file"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
-GENERATOR_NOTE = re.compile(
-    r"\s*generated (?:by|using|with) ", re.IGNORECASE
-)  # written by a program, not a description
+GENERATOR_NOTE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # no description
 OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -176,11 +174,6 @@ def choose_alternatives(root: XmlElement) -> None:
 STRICT_NAMESPACE = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 
 
-def replace_strict_namespaces(data: bytes) -> bytes:
-    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the Transitional variant."""
-    return STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
-
-
 class Package:
     """The parts of an office file or a book by path. Letter case and the direction of slashes do not count."""
 
@@ -210,7 +203,7 @@ class Package:
 
     def parse(self, path: str) -> XmlElement | None:
         """Return the root of a part with the Transitional namespaces, or None if it is missing or damaged."""
-        data = replace_strict_namespaces(self.read(path) or b"")
+        data = STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", self.read(path) or b"")
         return parse_xml(data, lambda: self.count_damage(_fold_path(path))) if data else None
 
     def links(self, path: str) -> dict[str, tuple[str, str]]:
@@ -238,11 +231,16 @@ def _fold_path(path: str) -> str:
 def read_core_properties(package: Package) -> dict[str, str]:
     """Return the title, author and dates of an office file, if set."""
     root = package.parse("docProps/core.xml")
+    return _read_properties(root if root is not None else (), OFFICE_PROPERTIES)
+
+
+def _read_properties(elements: Iterable[XmlElement], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of elements by the name of their property; several authors are joined."""
     properties: dict[str, str] = {}
-    for element in root if root is not None else ():
-        key = OFFICE_PROPERTIES.get(str(element.tag).rpartition("}")[2])
-        if key and element.text and element.text.strip() and not GENERATOR_NOTE.match(element.text):
-            properties[key] = element.text.strip()
+    for element in elements:
+        key, text = names.get(local_name(element)), (element.text or "").strip()
+        if key and text and not GENERATOR_NOTE.match(text) and (key not in properties or key == "author"):
+            properties[key] = ", ".join(filter(None, (properties.get(key), text)))
     return properties
 
 
@@ -311,20 +309,10 @@ def _radical(element: XmlElement) -> str:
     return f"{root}{{{_part(element, 'e')}}}"
 
 
-def _write_delimiters(element: XmlElement) -> str:
-    inside = _property(element, "sepChr", "|").join(_latex(child) for child in element.iterfind("{*}e"))
-    return f"{_property(element, 'begChr', '(')}{inside}{_property(element, 'endChr', ')')}"
-
-
 def _function(element: XmlElement) -> str:
     name = _part(element, "fName")
     known = f"\\{name}" if name in FUNCTION_NAMES else name
     return f"{known} {_part(element, 'e')}"
-
-
-def _write_accent(element: XmlElement) -> str:
-    accent = ACCENTS.get(_property(element, "chr", "\u0302"), "hat")
-    return f"\\{accent}{{{_part(element, 'e')}}}"
 
 
 def _rows(element: XmlElement, kind: str) -> str:
@@ -344,11 +332,15 @@ STRUCTURES = {
     "sPre": lambda element: "{}" + _scripts(element) + _base(element),
     "rad": _radical,
     "nary": lambda element: f"{_property(element, 'chr', DEFAULT_NARY)}{_scripts(element)} {_part(element, 'e')}",
-    "d": _write_delimiters,
+    "d": lambda element: (
+        _property(element, "begChr", "(")
+        + _property(element, "sepChr", "|").join(map(_latex, element.iterfind("{*}e")))
+        + _property(element, "endChr", ")")
+    ),
     "func": _function,
     "limLow": lambda element: f"{_part(element, 'e')}_{_brace(_part(element, 'lim'))}",
     "limUpp": lambda element: f"{_part(element, 'e')}^{_brace(_part(element, 'lim'))}",
-    "acc": _write_accent,
+    "acc": lambda element: f"\\{ACCENTS.get(_property(element, 'chr'), 'hat')}{{{_part(element, 'e')}}}",
     "bar": lambda element: f"\\overline{{{_part(element, 'e')}}}",
     "m": lambda element: _rows(element, "matrix"),
     "eqArr": lambda element: _rows(element, "aligned"),
@@ -1107,7 +1099,9 @@ class NumberedText:
         for paragraph in list(root.iter(WORD + "p")):
             key = self._numbering.find_key(paragraph)
             if key is None or not _text(paragraph):
-                if key is not None and not _is_deleted(paragraph):
+                marks = paragraph.find(f"{WORD}pPr/{WORD}rPr")
+                is_deleted = marks is not None and next(marks.iter(WORD + "del", WORD + "moveFrom"), None) is not None
+                if key is not None and not is_deleted:
                     self._numbering.count(*key)
                 self._open = {}
                 continue
@@ -1140,10 +1134,6 @@ class NumberedText:
         return before == (number, counters[level] - 1)
 
 
-ROMAN_NUMERALS = {
-    "M": 1000, "CM": 900, "D": 500, "CD": 400, "C": 100, "XC": 90, "L": 50, "XL": 40, "X": 10, "IX": 9, "V": 5, "IV": 4,
-    "I": 1,
-}  # fmt: skip
 MAX_COUNTERS = {"Roman": 3_999, "Letter": 26 * 4}  # up to "zzzz"
 
 
@@ -1155,19 +1145,11 @@ def format_counter(value: int, form: str) -> str:
         letter = chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1) if value > 0 else ""
         return letter if form == "lowerLetter" else letter.upper()
     if form in ("lowerRoman", "upperRoman"):
-        return _roman(value).lower() if form == "lowerRoman" else _roman(value)
+        return format_roman(value).lower() if form == "lowerRoman" else format_roman(value)
     if form == "ordinal":
         ending = {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th") if value % 100 not in (11, 12, 13) else "th"
         return f"{value}{ending}"
     return {"none": "", "bullet": "", "decimalZero": f"{value:02}"}.get(form, str(value))
-
-
-def _roman(value: int) -> str:
-    text = ""
-    for letters, size in ROMAN_NUMERALS.items():
-        text += letters * (value // size)
-        value %= size
-    return text
 
 
 def _set_numbering(paragraph: XmlElement, number: str, level: int) -> None:
@@ -1181,12 +1163,6 @@ def _set_numbering(paragraph: XmlElement, number: str, level: int) -> None:
     place.set(WORD + "val", str(level))
     key.set(WORD + "val", number)
     properties.append(make_element("numPr", place, key))
-
-
-def _is_deleted(paragraph: XmlElement) -> bool:
-    """Return whether a paragraph was deleted or moved away under change tracking."""
-    marks = f"{WORD}pPr/{WORD}rPr/{WORD}"
-    return paragraph.find(marks + "del") is not None or paragraph.find(marks + "moveFrom") is not None
 
 
 # --- RTF ---
@@ -1302,6 +1278,7 @@ def _write_rtf_table(lines: re.Match[str]) -> str:
 
 # --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---
 
+RAISED_BASELINE = re.compile(r"[1-9]\d*%?")
 TRUE_VALUES, FALSE_VALUES = ("1", "true", "on"), ("0", "false", "off")
 SHOW_TYPE = re.compile(rb"presentationml\.(?:slideshow|template)\.main")  # which python-pptx does not open
 TEMPLATE_TITLE = "PowerPoint Presentation"  # the title in python-pptx's default template
@@ -1465,9 +1442,10 @@ class SlideReader:
         for one in element.iter():
             name = local_name(one)
             key = one.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
-            root = _find_related(frame.part, key)
             if key is None:
                 continue
+            relation = frame.part.rels.get(key)
+            root = parse_xml(relation.target_part.blob) if relation is not None and not relation.is_external else None
             is_diagram = name == "relIds"
             text = "" if root is None else format_list(read_diagram(root)) if is_diagram else format_chart(root)
             leave_out("diagrams" if is_diagram else "charts", root is None or (is_diagram and not text))
@@ -1571,7 +1549,7 @@ def _paragraph_text(paragraph: XmlElement) -> str:
     ]:
         run = part.getparent() if part is not None else None
         properties = run.find(DRAWING + "rPr") if run is not None else None
-        if part is not None and properties is not None and _is_raised(properties.get("baseline")):
+        if part is not None and properties is not None and RAISED_BASELINE.fullmatch(properties.get("baseline") or ""):
             raised += part.text or ""
             continue
         if raised:
@@ -1589,10 +1567,6 @@ def _part_text(part: XmlElement) -> str:
     if name == "oMath" and parent is not None and local_name(parent) == "oMathPara":
         return ""  # its paragraph has written it
     return format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
-
-
-def _is_raised(baseline: str | None) -> bool:
-    return (baseline or "0").rstrip("%").lstrip("-").isdigit() and not (baseline or "0").startswith(("-", "0"))
 
 
 def read_shape_text(element: XmlElement) -> str:
@@ -1649,13 +1623,6 @@ def format_link(text: str, address: str) -> str:
     return text if is_shown or address.startswith("#") else f"[{text}]({address})"
 
 
-def _find_related(part: Part, key: str | None) -> XmlElement | None:
-    """Return the root of the part with a relationship id, or None if there is none."""
-    if key is None or key not in part.rels or part.rels[key].is_external:
-        return None
-    return parse_xml(part.rels[key].target_part.blob)
-
-
 def format_chart(root: XmlElement) -> str:
     """Return a chart's title and its values as a Markdown table, or "" if it stores none."""
     title, rows = read_chart(root)
@@ -1671,7 +1638,13 @@ def describe_shape(element: XmlElement) -> str:
 # --- EPUB: the chapters in spine order, as Markdown ---
 
 CHAPTER_MEDIA_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
-EPUB_PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
+EPUB_PROPERTIES = {
+    "title": "title",
+    "creator": "author",
+    "publisher": "publisher",
+    "date": "date",
+    "language": "language",
+}
 
 
 def read_epub(data: bytes, name: str) -> Draft:
@@ -1692,7 +1665,9 @@ def read_epub(data: bytes, name: str) -> Draft:
     if opf is None:
         raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
     chapters = _list_spine(opf, posixpath.dirname(opf_path.replace("\\", "/")))
-    encrypted = set(chapters) & _find_encrypted_files(package)
+    encryption = package.parse("META-INF/encryption.xml")  # of fonts as well, which does not matter here
+    references = encryption.iterfind(".//{*}CipherReference") if encryption is not None else ()
+    encrypted = set(chapters) & {_fold_path(unquote(reference.get("URI") or "")) for reference in references}
     chapters = [chapter for chapter in chapters if chapter not in encrypted]
     if encrypted and set(chapters).isdisjoint(package.parts):
         raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
@@ -1700,7 +1675,7 @@ def read_epub(data: bytes, name: str) -> Draft:
     leave_out("chapters that are missing in the file", sum(chapter not in package.parts for chapter in chapters))
     sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
     texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
-    described = _read_description(opf)
+    described = _read_properties(opf.iterfind(".//{*}metadata/*"), EPUB_PROPERTIES)
     title = described.pop("title", "")
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
 
@@ -1725,20 +1700,3 @@ def _pop_chapter(items: dict[str | None, XmlElement], name: str | None) -> XmlEl
         return item
     leave_out("chapters in formats that are not read", not item.get("fallback"))
     return _pop_chapter(items, item.get("fallback"))
-
-
-def _find_encrypted_files(package: Package) -> set[str]:
-    """Return the encrypted files. Fonts often are, which does not matter here."""
-    root = package.parse("META-INF/encryption.xml")
-    references = root.iterfind(".//{*}CipherReference") if root is not None else ()
-    return {_fold_path(unquote(reference.get("URI") or "")) for reference in references}
-
-
-def _read_description(opf: XmlElement) -> dict[str, str]:
-    properties: dict[str, str] = {}
-    for element in opf.iterfind(".//{*}metadata/*"):
-        name = str(element.tag).rpartition("}")[2]
-        key = "title" if name == "title" else EPUB_PROPERTIES.get(name)
-        if key and element.text and element.text.strip() and (key not in properties or key == "author"):
-            properties[key] = ", ".join(filter(None, (properties.get(key), element.text.strip())))
-    return properties

@@ -80,7 +80,9 @@ def _records(text: str, name: str) -> Draft:
         )
     if broken:
         leave_out(f"lines that are not JSON, kept as text, the first in line {broken[0][0]}", len(broken))
-    return Draft(_format_values(values), metadata={"records": len(values)})
+    is_uniform = all(isinstance(each, dict | list) for each in values)
+    text = flatten_json(values) if is_uniform else "\n\n".join(filter(None, map(flatten_json, values)))
+    return Draft(text, metadata={"records": len(values)})
 
 
 def _parse_concatenated(text: str) -> list[JsonValue] | None:
@@ -96,14 +98,6 @@ def _parse_concatenated(text: str) -> list[JsonValue] | None:
             return None
         values.append(value)
     return values
-
-
-def _format_values(values: list[JsonValue]) -> str:
-    return (
-        flatten_json(values)
-        if all(isinstance(each, dict | list) for each in values)
-        else "\n\n".join(filter(None, map(flatten_json, values)))
-    )
 
 
 def flatten_json(value: JsonValue) -> str:

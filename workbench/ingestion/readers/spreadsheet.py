@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from workbench.ingestion.raw import Draft
@@ -164,7 +164,7 @@ def format_sheet(rows: Sequence[Sequence[str]]) -> str:
 def _find_tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
     """Yield tables in order. Rows after a gap that start with a data row continue the table before it."""
     last: SheetTable | None = None
-    for group in _group_rows(rows):
+    for group in (list(map(list, group)) for is_filled, group in groupby(rows, any) if is_filled):
         leading = list(takewhile(lambda row: sum(map(bool, row)) == 1, group))
         body = group[len(leading) :]
         if last is not None and last.rows and not leading and any(map(is_amount, body[0])):
@@ -175,18 +175,6 @@ def _find_tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
         last = SheetTable([next(filter(None, row)) for row in leading], body)
     if last is not None:
         yield last
-
-
-def _group_rows(rows: Sequence[Sequence[str]]) -> Iterator[list[list[str]]]:
-    group: list[list[str]] = []
-    for row in rows:
-        if any(row):
-            group.append(list(row))
-        elif group:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 # --- Workbooks, with one section per sheet. Read leniently: only values, number formats and names are parsed ---

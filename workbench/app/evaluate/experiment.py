@@ -383,6 +383,11 @@ def _refresh_job(wb: Workbench, job_id: str) -> None:
     st.progress(job.share)
 
 
+def dismiss_job(wb: Workbench, job_id: str) -> None:
+    """Delete a finished job with its result."""
+    wb.jobs.delete(job_id)
+
+
 def _describe_progress(job: Job) -> str:
     if job.cancel_requested:
         return "Cancelling; finished queries are kept"

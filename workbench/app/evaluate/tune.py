@@ -11,7 +11,7 @@ from evals.background import enqueue_experiment, enqueue_optimise
 from evals.evaluation import DEFAULT_METRICS, Cell, Experiments, TestSetStore, explain_difference, metric_title
 from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, read_tuning_result
 from workbench.app.evaluate.charts import ChartPoint
-from workbench.app.evaluate.experiment import show_running_job
+from workbench.app.evaluate.experiment import dismiss_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
 from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_button
 from workbench.app.state import address
@@ -104,7 +104,7 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
             _start_experiment(wb, job)
         if job.status in ("cancelled", "failed"):
             st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=wb.jobs.delete, args=(job.id,))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
     result = read_tuning_result(job)
     if result is not None:
         st.markdown(format_measured("", result.scope))

@@ -96,8 +96,8 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
     if changed:
         raise StorageError(
             f"This database is from another version: {changed[0]} has changed since it was applied to this database. "
-            "Run 'workbench export FILE' with that version, and 'workbench import FILE' with this one and an empty home "
-            "or database."
+            "Run 'workbench export FILE' with that version, and 'workbench import FILE' with this one and an empty "
+            "home or database."
         )
     ran = []
     for number, name, body in wanted:

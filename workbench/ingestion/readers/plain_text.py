@@ -395,7 +395,7 @@ def read_subtitles(data: bytes, name: str) -> Draft:
         time = CUE_TIME.search(block)
         if time is None and (not paragraphs or UNREAD_BLOCK.match(block)):
             continue
-        cue = block[time.end() :] if time else block  # a cue that goes on after a blank line
+        cue = block[time.end() :] if time else block  # a cue that continues after a blank line
         tag = SPEAKER_TAG.search(cue)
         speaker = tag[1].strip() if tag else "" if time else last_speaker
         if time and NAMED_CUE.fullmatch(block[: time.start()]):

@@ -255,7 +255,9 @@ def note_ignored_arguments(value: JsonValue, tool: Tool, names: Sequence[str]) -
 
 
 def count_results(value: JsonValue, tool: Tool | None) -> int | None:
-    """Return the number of items in an answer, or None if the tool does not answer with a list."""
+    """Return the number of items in an answer, 0 if none is close, or None if the tool does not answer with a list."""
+    if isinstance(value, Mapping) and value.get("nothing_close"):
+        return 0
     key = tool.parts.key if tool is not None and isinstance(tool.parts, Items) else None
     items = value if isinstance(value, list) else value.get(key) if isinstance(value, Mapping) and key else None
     return len(items) if isinstance(items, list) else None

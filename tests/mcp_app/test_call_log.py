@@ -8,11 +8,14 @@ from typing import Any
 
 from mcp import Client
 
+from mcp_app.boundary import count_results
 from mcp_app.server import create_server
+from mcp_app.tools import TOOLSETS
 from tests.mcp_app.agent import Agent
 from tests.mcp_app.processes import over_http, over_stdio
 from workbench import Workbench
 from workbench.settings import Settings
+from workbench.types import JsonObject
 
 
 def test_a_search_is_kept_with_question_scope_time_and_count(agent: Agent, wb: Workbench) -> None:
@@ -33,6 +36,12 @@ def test_searches_without_results_can_be_listed(agent: Agent, wb: Workbench) -> 
     agent("rag_search_global_knowledge", query="nothing here", tags=["none"])
     (call,) = wb.tool_calls.list(zero_only=True)
     assert (call.query, call.scope) == ("nothing here", {"scope": "global", "tags": ["none"]})
+
+
+def test_an_answer_with_nothing_close_counts_as_one_without_results() -> None:
+    answer: JsonObject = {"results": [{"document_title": "T"}]}
+    tool = next(tool for tools in TOOLSETS.values() for tool in tools if tool.name == "search_knowledge_base")
+    assert (count_results(answer, tool), count_results(answer | {"nothing_close": "Nothing close."}, tool)) == (1, 0)
 
 
 def test_a_failed_call_is_kept_with_its_error(agent: Agent, wb: Workbench) -> None:

@@ -17,19 +17,11 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 from evals.experiments import report
-from evals.experiments.catalogue import MAX_NOTE_CHARS, Cell, Experiment, Experiments
-from evals.experiments.leaderboard import describe_weaknesses
-from evals.experiments.runs import CellResult, EvalRun, StrategyRun, check_repeats, hash_json, list_variants
+from evals.experiments.catalogue import Cell, Experiment, Experiments
+from evals.experiments.leaderboard import Verdict, describe_changed_bars, describe_weaknesses, judge_bars
+from evals.experiments.runs import Bar, CellResult, EvalRun, StrategyRun, check_repeats, list_variants
 from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
-from evals.measures.significance import (
-    SIGNIFICANCE_LEVEL,
-    Difference,
-    compare_pairs,
-    count_questions_needed,
-    format_more,
-    format_p,
-)
 from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
 from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
@@ -70,30 +62,6 @@ class TestSetDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar(Value):
-    """What a run of an experiment must reach: a minimum, a tolerated drop, or a gain that matters."""
-
-    run: str  # the strategy, as the experiment names it
-    metric: str
-    min: float | None  # lowest mean that passes
-    max_drop: float | None  # largest drop of the mean that passes; a larger one also passes if it may be noise
-    against: str  # another run of the experiment; "" for the baseline file
-    min_gain: float | None = None  # smallest gain of the mean that matters; not decidable with too few questions
-
-    @property
-    def is_compared(self) -> bool:
-        """True if it compares the run with another one or with the baseline."""
-        return self.max_drop is not None or self.min_gain is not None
-
-    @property
-    def allowance(self) -> str:
-        """The wanted gain or the tolerated drop, as text."""
-        if self.min_gain is not None:
-            return f"at least {self.min_gain:g} above {self.against or 'the baseline'}"
-        return f"at most {self.max_drop:g} below {self.against or 'the baseline'}"
-
-
-@dataclass(frozen=True, slots=True)
 class ExperimentDefinition:
     """An experiment of the file."""
 
@@ -109,10 +77,10 @@ class ExperimentDefinition:
     repeats: int = 1  # how often strategies that call an LLM run
 
     @property
-    def bars_hash(self) -> str:
-        """A hash of the hypothesis, the runs and the bars, to detect that they changed after the first run."""
-        runs = [[name, to_plain(cell)] for name, cell in self.runs.items()]
-        return hash_json([self.hypothesis, runs, self.metrics, self.limit, [to_plain(bar) for bar in self.bars]])
+    def bars_by_label(self) -> list[Bar]:
+        """The bars by the labels of the runs."""
+        labels = {name: cell.label for name, cell in self.runs.items()}
+        return [replace(bar, run=labels[bar.run], against=labels.get(bar.against, "")) for bar in self.bars]
 
     @property
     def needs_baseline(self) -> bool:
@@ -633,24 +601,6 @@ def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Value):
-    """The outcome of one bar of one run."""
-
-    experiment: str
-    run: str
-    metric: str
-    bar: str  # such as "at least 0.8" or "at most 0.02 below hybrid"
-    value: float | None  # the mean; None if the run failed
-    state: str  # "passed", "failed", "undecided", "error" or "skipped"
-    detail: str
-
-    @property
-    def is_failure(self) -> bool:
-        """True if it fails the check."""
-        return self.state in ("failed", "error")
-
-
-@dataclass(frozen=True, slots=True)
 class CheckReport:
     """The outcome of all bars of a file, with notes that weaken it."""
 
@@ -757,27 +707,22 @@ def check(
     experiments = Experiments(wb)
     for definition in configuration.experiments:
         made = experiments.create(
-            definition.title,
-            definition.test_set,
-            list(definition.runs.values()),
-            metrics=definition.metrics,
-            limit_queries=definition.limit,
-            bars_hash=definition.bars_hash,
-            answers=definition.answers,
-            repeats=definition.repeats,
-            budget=budget,
-        )
-        changed = _describe_changed_bars(definition, experiments.list(definition.test_set))
+            definition.title, definition.test_set, list(definition.runs.values()), metrics=definition.metrics,
+            limit_queries=definition.limit, hypothesis=definition.hypothesis, bars=definition.bars_by_label,
+            answers=definition.answers, repeats=definition.repeats, budget=budget,
+        )  # fmt: skip
+        changed = describe_changed_bars(made, experiments.list(definition.test_set))
         experiment = experiments.run(made.id, on_progress=on_progress, should_stop=should_stop)
-        results = {result.cell.label: result for result in experiments.results(experiment.id)}
+        results = {result.cell.label: result for result in experiments.results(made.id)}
         named = {name: results.get(cell.label) for name, cell in definition.runs.items()}
         runs = {name: result.run for name, result in named.items() if result is not None and result.run is not None}
-        verdicts += _judge(wb, definition, experiment, runs, _list_reasons(experiment, named), save)
+        own = list(_judge(wb, definition, experiment, runs, _list_reasons(experiment, named), save))
+        experiments.save_bars(made.id, [one for one in own if one.bar != "no bar"])
+        verdicts += own
         test_set = experiments.test_set(experiment)
         expected = [f"Hypothesis: {definition.hypothesis}"] if definition.hypothesis else []
         weaknesses = describe_weaknesses(test_set, runs, definition.metrics[0])
-        _save_outcome(experiments, experiment, [*expected, *changed], verdicts)
-        notes += [*changed, *(f"{definition.title}: {sentence}" for sentence in (*expected, *weaknesses))]
+        notes += [f"{definition.title}: {sentence}" for sentence in (*changed, *expected, *weaknesses)]
         if save and definition.baseline is not None and runs:
             corpus = index_corpus(wb, test_set, next(iter(definition.runs.values())).index)
             report.save_baseline(EvalRun(test_set, corpus, runs), definition.baseline)
@@ -789,17 +734,6 @@ def _list_reasons(experiment: Experiment, results: Mapping[str, CellResult | Non
     """Return why each run has no figures, if it has none."""
     reason = experiment.message if experiment.status == "stopped" else "it did not run"
     return {name: (result.error if result else None) or reason for name, result in results.items()}
-
-
-def _save_outcome(
-    experiments: Experiments, experiment: Experiment, sentences: Sequence[str], verdicts: Sequence[Verdict]
-) -> None:
-    """Store the outcome of each bar with an experiment, and sentences as its note if it has none."""
-    own = (one for one in verdicts if one.experiment == experiment.title and one.bar != "no bar")
-    keys = ("run", "metric", "bar", "state", "detail")
-    experiments.save_bars(experiment.id, [{key: getattr(one, key) for key in keys} for one in own])
-    if not experiment.note:
-        experiments.annotate(experiment.id, note="\n\n".join(sentences)[:MAX_NOTE_CHARS])
 
 
 def _check_applied(wb: Workbench, configuration: Configuration) -> None:
@@ -829,35 +763,6 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
     return baseline
 
 
-def _describe_changed_bars(definition: ExperimentDefinition, stored: Sequence[Experiment]) -> list[str]:
-    """Return a sentence if an experiment ran with other bars before, or if its runs were measured before without any.
-
-    ``stored`` are the experiments on its test set, the newest first; it is the first of them.
-    """
-    own = [one for one in stored if one.title == definition.title and one.bars_hash]
-    present = [one for one in own if one.bars_hash == definition.bars_hash][-1]
-    since = f"{present.created_at:%Y-%m-%d %H:%M}"
-    if other := [one for one in own if one.bars_hash != definition.bars_hash]:
-        return [
-            f"{definition.title}: its hypothesis, runs or bars were changed: it first ran with others on "
-            f"{other[-1].created_at:%Y-%m-%d %H:%M}; the present ones are from {since}."
-        ]
-    labels = {cell.label for cell in present.cells}
-    earlier = [
-        one
-        for one in stored[stored.index(present) + 1 :]
-        if (one.bars_hash, one.test_set_hash, one.corpus_hash) == ("", present.test_set_hash, present.corpus_hash)
-        and labels & {cell.label for cell in one.cells}
-    ]
-    if not earlier or not (definition.bars or definition.hypothesis):
-        return []
-    measured = f"{earlier[-1].title!r} on {earlier[-1].created_at:%Y-%m-%d %H:%M}"
-    return [f"{definition.title}: runs were measured in {measured}, before its bars were set on {since}."]
-
-
-# Verdicts on bars
-
-
 def _judge(
     wb: Workbench,
     definition: ExperimentDefinition,
@@ -875,85 +780,17 @@ def _judge(
         if name in runs and name not in judged:
             mean = runs[name].means[definition.metrics[0]]
             yield Verdict(definition.title, name, definition.metrics[0], "no bar", mean, "skipped", "measured only")
-    bars = [bar for bar in definition.bars if bar.run in runs]
-    for bar in bars:
-        if bar.min is not None:
-            mean = runs[bar.run].means[bar.metric]
-            state, verb = ("passed", "is not") if mean >= bar.min - 1e-9 else ("failed", "is")
-            detail = f"{mean:.4f} {verb} below {bar.min:g}"
-            yield Verdict(definition.title, bar.run, bar.metric, f"at least {bar.min:g}", mean, state, detail)
-    yield from _judge_falls(wb, definition, experiment, [bar for bar in bars if bar.is_compared], runs, save)
-
-
-def _judge_falls(
-    wb: Workbench,
-    definition: ExperimentDefinition,
-    experiment: Experiment,
-    bars: Sequence[Bar],
-    runs: Mapping[str, StrategyRun],
-    save: bool,
-) -> Iterator[Verdict]:
-    """Yield the verdicts of bars that compare; tests of drops are one-sided, and all are corrected for their number."""
     baseline = None
     if definition.needs_baseline and not save:
-        baseline = _read_baseline(wb, definition)
-        if baseline["hashes"].get("corpus") != experiment.corpus_hash:
+        saved = _read_baseline(wb, definition)
+        if saved["hashes"].get("corpus") != experiment.corpus_hash:
             raise InvalidInput(
                 f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
                 "check FILE --save"
             )
-    groups: dict[tuple[str, bool], list[tuple[Bar, Mapping[str, float]]]] = {}
-    for bar in bars:
-        if bar.against:
-            before = runs[bar.against].values[bar.metric] if bar.against in runs else None
-        else:
-            before = baseline["questions"].get(bar.run, {}).get(bar.metric) if baseline else None
-        if before is not None:
-            groups.setdefault((bar.metric, bar.min_gain is not None), []).append((bar, before))
-            continue
-        lacking = f"{bar.against or 'the baseline'} has no values for it"
-        reason = "the baseline is being saved" if save and not bar.against else lacking
-        mean = runs[bar.run].means[bar.metric]
-        yield Verdict(definition.title, bar.run, bar.metric, bar.allowance, mean, "skipped", reason)
-    for (metric, is_gain), group in groups.items():
-        pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
-        judge = judge_gain if is_gain else _judge_fall
-        found = compare_pairs(metric, pairs, alternative="two-sided" if is_gain else "less")
-        for (bar, _), difference in zip(group, found, strict=True):
-            yield judge(definition.title, bar, runs[bar.run].means[metric], difference)
-
-
-def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
-    """Fail a drop that is larger than tolerated, unless the paired test finds that it may be noise."""
-    drop = -difference.difference
-    too_large = drop > (bar.max_drop or 0.0) + 1e-9
-    state = "failed" if too_large and difference.significant else "passed"
-    change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
-    counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
-    noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
-    detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
-    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, detail)
-
-
-def judge_gain(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
-    """Pass a significant gain that is large enough, fail if the interval excludes it, else report it as undecided."""
-    wanted = bar.min_gain or 0.0
-    low, high = difference.interval
-    change = f"{difference.difference:+.4f} against {difference.b} (95% interval {low:+.4f} to {high:+.4f})"
-    change += f", {format_p(difference.p_corrected)}"
-    state = "undecided"
-    if difference.significant and difference.difference >= max(wanted, 1e-9):
-        state = "passed"
-    elif high < wanted or (difference.significant and difference.difference < 0):
-        state = "failed"
-    else:
-        measured = difference.wins + difference.losses + difference.ties
-        differing = (difference.wins + difference.losses) / max(1, measured)
-        size = max(wanted, abs(difference.difference))
-        needed = count_questions_needed(difference.deviation, size, differing, difference.comparisons)
-        more = f": {format_more(needed - measured)}" if needed and needed > measured else ""
-        change += f"; not decidable with these questions{more}"
-    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, change)
+        baseline = saved["questions"]
+    missing = "the baseline is being saved" if save else "the baseline has no values for it"
+    yield from judge_bars(definition.title, definition.bars, runs, baseline, missing)
 
 
 # Texts of reports

@@ -37,11 +37,13 @@ from evals.experiments.leaderboard import (
     describe_weaknesses,
     describe_wording,
     find_changes,
+    gain_bars,
     make_leaderboard,
 )
 from evals.experiments.report import format_spread
 from evals.experiments.runs import (
     MAX_REPEATS,
+    Bar,
     Budget,
     EvalRun,
     Prices,
@@ -139,6 +141,7 @@ if TYPE_CHECKING:
 __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "CITATION_PRECISION",
     "AnyTestSet",
+    "Bar",
     "Cell",
     "check_comparable",
     "check_difference",
@@ -161,6 +164,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "estimate_cost",
     "explain_difference",
     "find_changes",
+    "gain_bars",
     "format_spread",
     "locate_quote",
     "list_variants",

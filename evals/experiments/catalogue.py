@@ -21,17 +21,22 @@ from evals.experiments.answers import (
 )
 from evals.experiments.leaderboard import (
     LeaderboardLine,
+    Verdict,
     Winner,
+    check_bars,
+    describe_changed_bars,
     describe_judged_outside,
     describe_leaderboard,
     describe_weaknesses,
     describe_wording,
     find_winner,
+    judge_bars,
     load_winner,
     make_leaderboard,
     select_measured,
 )
 from evals.experiments.runs import (
+    Bar,
     Cell,
     CellResult,
     CellRuns,
@@ -98,7 +103,8 @@ class Experiments:
         metrics: Sequence[str] = DEFAULT_METRICS,
         limit_queries: int | None = None,
         experiment_id: str | None = None,
-        bars_hash: str = "",
+        hypothesis: str = "",
+        bars: Sequence[Bar] = (),
         answers: bool = False,
         repeats: int = 1,
         budget: float | None = None,
@@ -113,7 +119,8 @@ class Experiments:
             metrics: Metrics to measure.
             limit_queries: Use this many questions, evenly from the test set.
             experiment_id: Its id; a new one if None.
-            bars_hash: Hash of the bars that it is made for.
+            hypothesis: What is expected, in words.
+            bars: What runs must reach, by their labels; ``run`` judges them.
             answers: Whether each run also answers the questions, by extracts if no LLM is configured.
             repeats: How often strategies that call an LLM run, and a configured LLM answers (1..20).
             budget: Stop when the stored searches and answers of its runs have cost this many dollars.
@@ -129,15 +136,14 @@ class Experiments:
         has_llm = self._wb.corpus.llm is not None
         planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats, answers=answers, has_llm=has_llm)
         check_budget(budget, estimate_cost(self._wb, chosen, planned))
+        measured, expected = check_metrics(metrics), hypothesis.strip()
+        check_bars(bars, [cell.label for cell in planned if cell == cell.run], measured)
         plan: JsonObject = {
-            "cells": [to_plain(cell) for cell in planned],
-            "metrics": list(check_metrics(metrics)),
-            "limit_queries": limit_queries,
-            "bars_hash": bars_hash,
-            "answers": answers,
-            "repeats": repeats,
-            "budget": budget,
-        }
+            "cells": [to_plain(cell) for cell in planned], "metrics": list(measured), "limit_queries": limit_queries,
+            "hypothesis": expected, "bars": [to_plain(bar) for bar in bars],
+        }  # fmt: skip
+        plan["bars_hash"] = hash_json(plan) if expected or bars else ""
+        plan |= {"answers": answers, "repeats": repeats, "budget": budget}
         values: JsonObject = {
             "id": experiment_id,
             "title": title.strip() or info.title,
@@ -257,9 +263,10 @@ class Experiments:
         check_budget(budget, self.estimate(experiment_id))
         self._experiments.change_plan(experiment_id, {"budget": budget})
 
-    def save_bars(self, experiment_id: str, bars: Sequence[Mapping[str, str]]) -> None:
-        """Store the run, metric, bar, state and detail of each bar of an experiment."""
-        self._experiments.save_bars(experiment_id, bars)
+    def save_bars(self, experiment_id: str, verdicts: Sequence[Verdict]) -> None:
+        """Store the verdicts on the bars of an experiment."""
+        keys = ("run", "metric", "bar", "state", "detail")
+        self._experiments.save_bars(experiment_id, [{key: getattr(one, key) for key in keys} for one in verdicts])
 
     def _is_unjudged(self, experiment: Experiment) -> bool:
         done = {row["position"] for row in self._experiments.runs(experiment.id) if row["status"] == "done"}
@@ -325,8 +332,20 @@ class Experiments:
         message = _summarise(experiment, outcomes)
         if unjudged:
             message += f" Its texts are not all judged; run: workbench experiments resume {experiment.id}"
+        self._judge_bars(experiment)
         self._experiments.set_status(experiment.id, "stopped" if left_out or unjudged else "done", message.strip())
         return self.get(experiment.id)
+
+    def _judge_bars(self, experiment: Experiment) -> None:
+        """Store the verdict on each bar, and as its note, if it has none, the hypothesis and whether bars changed."""
+        if not experiment.bars_hash:
+            return
+        runs = {result.cell.label: result.run for result in self.results(experiment.id) if result.run is not None}
+        self.save_bars(experiment.id, list(judge_bars(experiment.title, experiment.planned_bars, runs)))
+        changed = describe_changed_bars(experiment, self.list(experiment.test_set_id))
+        if not experiment.note:
+            expected = [f"Hypothesis: {experiment.hypothesis}"] if experiment.hypothesis else []
+            self.annotate(experiment.id, note="\n\n".join([*expected, *changed])[:MAX_NOTE_CHARS])
 
     def results(self, experiment_id: str) -> list[CellResult]:
         """Return every started cell, measured with the judgments of the experiment's test set version."""

@@ -7,23 +7,27 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from evals.experiments.runs import CellResult, Experiment, Ranking, StrategyRun
+from evals.experiments.runs import Bar, CellResult, Experiment, Ranking, StrategyRun
 from evals.gateway import IndexedCorpus, describe_deleted, list_documents, resolve_scope
 from evals.measures.metrics import measure_unjudged, metric_title
 from evals.measures.significance import (
     EQUALITY_TOLERANCE,
+    SIGNIFICANCE_LEVEL,
     Difference,
     bootstrap_interval,
     compare_pairs,
     count_pairs,
+    count_questions_needed,
     describe_outcome,
     describe_power,
     find_winner_name,
+    format_more,
+    format_p,
     measure_power,
 )
 from evals.test_set import TestSet
@@ -590,3 +594,164 @@ def _is_elsewhere(answer: Ranking) -> bool:
     notes = [note for note in answer.degraded if note.startswith(OWN_NOTE)]
     failed = any(note.endswith(FAULT_END) for note in notes)
     return bool(notes) and not failed and all(hit.passage_id.startswith(UNMATCHED_PREFIX) for hit in answer.passages)
+
+
+# Bars: what the runs must reach, set before the experiment runs, and the verdicts on them
+
+
+def check_bars(bars: Sequence[Bar], runs: Sequence[str], metrics: Sequence[str]) -> None:
+    """Check bars for an experiment with these runs. Raises InvalidInput."""
+    for bar in bars:
+        for name in (bar.run, bar.against) if bar.against else (bar.run,):
+            if name not in runs:
+                raise InvalidInput(f"{name!r} is not a run of the experiment; use {list_choices(runs, 20)} in a bar.")
+        if bar.metric not in metrics:
+            raise InvalidInput(f"{bar.metric} is not measured; add it to the metrics, or use {list_choices(metrics)}.")
+        if bar.min is None and not bar.is_compared:
+            raise InvalidInput(f"The bar of {bar.run} has no value; give it min, or max_drop or min_gain.")
+
+
+def gain_bars(baseline: str, min_gain: float | None, runs: Sequence[str], metric: str) -> tuple[Bar, ...]:
+    """Return the bars by which every other run has to gain ``min_gain`` over the run ``baseline``; none without both.
+
+    Raises:
+        InvalidInput: There is only one of the two, the baseline is no run or the only one, or the gain is below 0.
+    """
+    if not baseline and min_gain is None:
+        return ()
+    others = [run for run in runs if run != baseline]
+    if baseline not in runs or not others or min_gain is None or min_gain < 0:
+        raise InvalidInput(
+            f"A bar needs a baseline, one of several runs ({list_choices(runs, 20)}), and the smallest gain over it "
+            "that matters, at least 0."
+        )
+    return tuple(Bar(run, metric, against=baseline, min_gain=min_gain) for run in others)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Value):
+    """The outcome of one bar of one run."""
+
+    experiment: str
+    run: str
+    metric: str
+    bar: str  # such as "at least 0.8" or "at most 0.02 below hybrid"
+    value: float | None  # the mean; None if the run failed
+    state: str  # "passed", "failed", "undecided", "error" or "skipped"
+    detail: str
+
+    @property
+    def is_failure(self) -> bool:
+        """True if it fails the check."""
+        return self.state in ("failed", "error")
+
+
+def judge_bars(
+    title: str,
+    bars: Sequence[Bar],
+    runs: Mapping[str, StrategyRun],
+    baseline: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+    missing: str = "the baseline has no values for it",
+) -> Iterator[Verdict]:
+    """Yield a verdict for each bar of the runs that have figures.
+
+    Tests of drops are one-sided, and all are corrected for their number.
+
+    Args:
+        title: Title of the experiment.
+        bars: The bars; those of other runs are left out.
+        runs: The runs by name.
+        baseline: The baseline's values of each question, by run and metric.
+        missing: Why the baseline has no values.
+    """
+    bars = [bar for bar in bars if bar.run in runs]
+    for bar in bars:
+        if bar.min is not None:
+            mean = runs[bar.run].means[bar.metric]
+            state, verb = ("passed", "is not") if mean >= bar.min - 1e-9 else ("failed", "is")
+            detail = f"{mean:.4f} {verb} below {bar.min:g}"
+            yield Verdict(title, bar.run, bar.metric, f"at least {bar.min:g}", mean, state, detail)
+    groups: dict[tuple[str, bool], list[tuple[Bar, Mapping[str, float]]]] = {}
+    for bar in bars:
+        if not bar.is_compared:
+            continue
+        if bar.against:
+            before = runs[bar.against].values[bar.metric] if bar.against in runs else None
+        else:
+            before = (baseline or {}).get(bar.run, {}).get(bar.metric)
+        if before is not None:
+            groups.setdefault((bar.metric, bar.min_gain is not None), []).append((bar, before))
+            continue
+        mean, reason = (
+            runs[bar.run].means[bar.metric],
+            f"{bar.against} has no values for it" if bar.against else missing,
+        )
+        yield Verdict(title, bar.run, bar.metric, bar.allowance, mean, "skipped", reason)
+    for (metric, is_gain), group in groups.items():
+        pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
+        judge = judge_gain if is_gain else _judge_fall
+        found = compare_pairs(metric, pairs, alternative="two-sided" if is_gain else "less")
+        for (bar, _), difference in zip(group, found, strict=True):
+            yield judge(title, bar, runs[bar.run].means[metric], difference)
+
+
+def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
+    """Fail a drop that is larger than tolerated, unless the paired test finds that it may be noise."""
+    drop = -difference.difference
+    too_large = drop > (bar.max_drop or 0.0) + 1e-9
+    state = "failed" if too_large and difference.significant else "passed"
+    change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
+    counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
+    noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
+    detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
+    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, detail)
+
+
+def judge_gain(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
+    """Pass a significant gain that is large enough, fail if the interval excludes it, else report it as undecided."""
+    wanted = bar.min_gain or 0.0
+    low, high = difference.interval
+    change = f"{difference.difference:+.4f} against {difference.b} (95% interval {low:+.4f} to {high:+.4f})"
+    change += f", {format_p(difference.p_corrected)}"
+    state = "undecided"
+    if difference.significant and difference.difference >= max(wanted, 1e-9):
+        state = "passed"
+    elif high < wanted or (difference.significant and difference.difference < 0):
+        state = "failed"
+    else:
+        measured = difference.wins + difference.losses + difference.ties
+        differing = (difference.wins + difference.losses) / max(1, measured)
+        size = max(wanted, abs(difference.difference))
+        needed = count_questions_needed(difference.deviation, size, differing, difference.comparisons)
+        more = f": {format_more(needed - measured)}" if needed and needed > measured else ""
+        change += f"; not decidable with these questions{more}"
+    return Verdict(title, bar.run, bar.metric, bar.allowance, mean, state, change)
+
+
+def describe_changed_bars(experiment: Experiment, stored: Sequence[Experiment]) -> list[str]:
+    """Return a sentence if an experiment ran with other bars before, or if its runs were measured before without any.
+
+    ``stored`` are the experiments on its test set, the newest first.
+    """
+    if not experiment.bars_hash:
+        return []
+    own = [one for one in stored if one.title == experiment.title and one.bars_hash]
+    present = [one for one in own if one.bars_hash == experiment.bars_hash][-1]
+    since = f"{present.created_at:%Y-%m-%d %H:%M}"
+    before = stored[stored.index(present) + 1 :]
+    if other := [one for one in own if one in before]:
+        return [
+            "Its hypothesis, runs or bars were changed: it first ran with others on "
+            f"{other[-1].created_at:%Y-%m-%d %H:%M}; the present ones are from {since}."
+        ]
+    labels = {cell.label for cell in present.cells}
+    earlier = [
+        one
+        for one in before
+        if (one.bars_hash, one.test_set_hash, one.corpus_hash) == ("", present.test_set_hash, present.corpus_hash)
+        and labels & {cell.label for cell in one.cells}
+    ]
+    if not earlier:
+        return []
+    measured = f"{earlier[-1].title!r} on {earlier[-1].created_at:%Y-%m-%d %H:%M}"
+    return [f"Its runs were measured in {measured}, before its bars were set on {since}."]

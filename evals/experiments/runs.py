@@ -693,6 +693,35 @@ class SavedView(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Bar(Value):
+    """What a run of an experiment must reach: a minimum, a tolerated drop, or a gain that matters."""
+
+    run: str  # the strategy, as the experiment names it
+    metric: str
+    min: float | None = None  # lowest mean that passes
+    max_drop: float | None = None  # largest drop of the mean that passes; a larger one also passes if it may be noise
+    against: str = ""  # another run of the experiment; "" for the baseline of a configuration file
+    min_gain: float | None = None  # smallest gain of the mean that matters; not decidable with too few questions
+
+    @property
+    def is_compared(self) -> bool:
+        """True if it compares the run with another one or with the baseline."""
+        return self.max_drop is not None or self.min_gain is not None
+
+    @property
+    def allowance(self) -> str:
+        """The wanted gain or the tolerated drop, as text."""
+        if self.min_gain is not None:
+            return f"at least {self.min_gain:g} above {self.against or 'the baseline'}"
+        return f"at most {self.max_drop:g} below {self.against or 'the baseline'}"
+
+    def describe(self) -> str:
+        """Return it as text."""
+        parts = ([f"at least {self.min:g}"] if self.min is not None else []) + [self.allowance] * self.is_compared
+        return f"{self.run}: {self.metric} {' and '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment(Value):
     """A stored experiment; ``status`` is running, done, stopped or failed."""
 
@@ -710,19 +739,27 @@ class Experiment(Value):
     limit_queries: int | None
     created_at: datetime | None = None
     scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
-    bars_hash: str = ""  # hash of the bars of a configuration file; "" without bars
+    hypothesis: str = ""  # what is expected, in words
+    planned_bars: tuple[Bar, ...] = ()  # what its runs must reach, set before they ran
+    bars_hash: str = ""  # hash of the hypothesis, the runs and the bars; "" without them
     note: str = ""
     tags: tuple[str, ...] = ()
     view: SavedView = field(default_factory=SavedView)
     answers: bool = False  # whether its runs also answer the questions
     repeats: int = 1  # how often a strategy that calls an LLM runs, and a configured LLM answers
     budget: float | None = None  # dollars, of all that its runs have stored; None for no limit
-    bars: tuple[Mapping[str, str], ...] = ()  # run, metric, bar, state and detail of each bar of a configuration file
+    bars: tuple[Mapping[str, str], ...] = ()  # run, metric, bar, state and detail of each bar, once they were judged
 
     @property
     def runs(self) -> int:
         """The number of runs on the leaderboard: repetitions and answers are part of their run."""
         return sum(cell == cell.run for cell in self.cells)
+
+    @property
+    def expectations(self) -> list[str]:
+        """The hypothesis and the bars that are not judged yet, as text."""
+        bars = [f"Bar: {bar.describe()}." for bar in self.planned_bars] if not self.bars else []
+        return [*([f"Hypothesis: {self.hypothesis}"] if self.hypothesis and not self.note else []), *bars]
 
     @property
     def brief(self) -> str:
@@ -856,6 +893,8 @@ def parse_experiment(row: Row) -> Experiment:
         cells=tuple(parse_cells(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
+        hypothesis=plan.get("hypothesis", ""),
+        planned_bars=tuple(Bar(**bar) for bar in plan.get("bars", ())),
         bars_hash=plan.get("bars_hash", ""),
         answers=plan.get("answers", False),
         repeats=plan.get("repeats", 1),

@@ -190,17 +190,20 @@ def run_experiment(
     pilot: int | None,
     budget: float | None,
     resume: str,
+    hypothesis: str,
+    baseline: str,
+    min_gain: float | None,
 ) -> JsonObject:
     """Start or resume an experiment and return its job."""
     from evals.background import enqueue_experiment
-    from evals.evaluation import DEFAULT_METRICS, Experiments
+    from evals.evaluation import DEFAULT_METRICS, Experiments, gain_bars, make_cells
 
     if not resume and not (test_set and strategies):
         raise Refused("An experiment needs test_set and strategies", "Give both, or resume an experiment")
-    experiments = Experiments(call.wb)
+    experiments, measured, cells = Experiments(call.wb), metrics or DEFAULT_METRICS, make_cells(strategies)
     experiment = experiments.get(resume) if resume else experiments.create(
-        title, test_set, strategies, metrics=metrics or DEFAULT_METRICS, limit_queries=pilot, answers=answers,
-        repeats=repeats, budget=budget,
+        title, test_set, cells, metrics=measured, limit_queries=pilot, answers=answers, repeats=repeats, budget=budget,
+        hypothesis=hypothesis, bars=gain_bars(baseline, min_gain, [cell.label for cell in cells], measured[0]),
     )  # fmt: skip
     costs = experiments.estimate(experiment.id)
     job = enqueue_experiment(call.wb, experiment.id, budget=budget if resume else None)
@@ -259,8 +262,8 @@ def get_leaderboard(
         answer["message"] = experiment.message
     if experiment.note:
         answer["note"] = experiment.note
-    if experiment.bars:
-        answer["bars"] = to_plain(experiment.bars)
+    if experiment.bars or experiment.planned_bars:
+        answer["bars"] = to_plain(experiment.bars or experiment.planned_bars)
     if answered:
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     if refusals := describe_refusals(answered):
@@ -445,6 +448,9 @@ RUN_EXPERIMENT = Tool(
         Argument("budget", "number", "Stop when searches and answers have cost this many dollars."),
         Argument("resume", "string", "Instead: id of a stopped experiment, to continue with this budget.", ""),
         Argument("pilot", "integer", "Ask only this many questions, to see what all of them can show.", low=2),
+        Argument("hypothesis", "string", "What you expect, stored before it runs.", ""),
+        Argument("baseline", "string", "Strategy that the others have to exceed by min_gain: a bar for each.", ""),
+        Argument("min_gain", "number", "The smallest gain over the baseline that matters, such as 0.02.", low=0),
     ),
     run=run_experiment,
     read_only=False,

@@ -72,7 +72,9 @@ def test_the_threshold_of_refusals_is_measured_and_set(
     store.delete(made.id)
 
 
-def test_the_form_says_how_many_questions_a_difference_needs(goto: Callable[[str], Page], filled: Workbench) -> None:
+def test_the_form_says_how_many_questions_a_difference_needs_and_makes_it_a_bar(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
     store, experiments = TestSetStore(filled), Experiments(filled)
     ids = {one.title: one.id for one in filled.documents.list()}
     made = store.create("Wanted difference")
@@ -86,6 +88,19 @@ def test_the_form_says_how_many_questions_a_difference_needs(goto: Callable[[str
     page.get_by_role("spinbutton", name="Difference to show").fill("0.05")
     page.get_by_role("spinbutton", name="Difference to show").press("Enter")
     expect(page.get_by_text(re.compile(r"A difference of 0\.05 needs about [\d,]+ questions"))).to_be_visible()
+    page.get_by_role("combobox", name="As a bar over").click()
+    page.get_by_role("option", name="Keyword").click()
+    page.get_by_role("textbox", name="Hypothesis").fill("Vector is better")
+    page.get_by_role("textbox", name="Hypothesis").press("Enter")
+    keep("evaluate_bar")
+    page.get_by_role("button", name="Run experiment").click()
+    bars = page.get_by_role("table", name="Bars")
+    expect(bars.get_by_text("NDCG@10 at least 0.05 above keyword").first).to_be_visible(timeout=FIRST)
+    expect(page.get_by_text("Hypothesis: Vector is better")).to_be_visible()
+    keep("evaluate_bars")
+    planned = experiments.list(made.id)[0]
+    assert {bar.against for bar in planned.planned_bars} == {"keyword"}
+    experiments.delete(planned.id)
     experiments.delete(done.id)
     store.delete(made.id)
 

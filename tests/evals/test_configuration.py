@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals.configuration import Bar, CheckReport, Verdict, judge_gain, read_configuration
+from evals.configuration import CheckReport, read_configuration
+from evals.experiments.leaderboard import Verdict, judge_gain
+from evals.experiments.runs import Bar
 from evals.measures.significance import compare_pairs
 from tests.evals.conftest import WriteTestSet, lines
 from workbench import Workbench
@@ -359,9 +361,11 @@ def test_a_gain_is_met_not_met_or_not_decidable_and_changed_bars_are_reported(wb
     assert [(bar["bar"], bar["state"]) for bar in checked.bars] == [("at least 0.1 above keyword", "failed")]
     file.write_text(file.read_text().replace("min_gain = 0.1", "min_gain = 0.01"))
     [note] = [note for note in wb.check(file).notes if "were changed" in note]
-    assert note.startswith("nightly: its hypothesis, runs or bars were changed: it first ran with others on 20")
-    assert note in wb.experiments.list()[0].note  # so that the app, the command and agents show it
-    assert note not in wb.experiments.list()[1].note
+    assert note.startswith("nightly: Its hypothesis, runs or bars were changed: it first ran with others on 20")
+    assert note.removeprefix("nightly: ") in wb.experiments.list()[0].note  # the app, the command and agents show it
+    assert "were changed" not in wb.experiments.list()[1].note
+    file.write_text(file.read_text().replace("min_gain = 0.01", "min_gain = 0.1"))
+    assert not any("were changed" in note for note in wb.check(file).notes)  # these bars were there first
 
 
 def test_bars_that_are_set_after_their_runs_were_measured_are_reported(wb: Workbench, write: WriteFile) -> None:
@@ -372,8 +376,10 @@ def test_bars_that_are_set_after_their_runs_were_measured_are_reported(wb: Workb
     wb.experiments.run(wb.experiments.create("A look", test_set.id, ["keyword"]).id)
     for _ in range(2):  # also when it is checked again
         [note] = [note for note in wb.check(file).notes if "were measured" in note]
-        assert note.startswith("nightly: runs were measured in 'A look' on 20") and "before its bars were set" in note
-        assert note in wb.experiments.list()[0].note
+        assert (
+            note.startswith("nightly: Its runs were measured in 'A look' on 20") and "before its bars were set" in note
+        )
+        assert note.removeprefix("nightly: ") in wb.experiments.list()[0].note
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from evals.background import make_runners
-from evals.evaluation import TestSets
+from evals.evaluation import Bar, TestSets
 from evals.test_sets.folders import load_test_set
 from mcp_app.server import create_server, to_listed_tool
 from mcp_app.tools import NAMED_TOOLSETS, select_tools
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.cli import main
+from workbench.errors import InvalidInput
 from workbench.settings import Settings
 
 TEXTS = {
@@ -226,3 +227,33 @@ def test_an_agent_adds_the_end_of_a_conversation(agent: Agent, wb: Workbench) ->
     pool = agent("get_judging_pool", test_set="Talk", strategies=["keyword"], depth=3)["pool"]
     assert pool[0]["question"].startswith("Earlier in the conversation:\n- Why do cats purr?\n- They are content.")
     assert agent("add_test_questions", title="Talk", questions=["And who makes honey?"], turns=turns)["added"] == 0
+
+
+def test_an_agent_sets_its_bars_before_the_run(agent: Agent, wb: Workbench) -> None:
+    agent("add_test_questions", title="Cats", questions=["Why do cats purr?"])
+    cats = next(one.id for one in wb.documents.list() if one.title == "Cats")
+    TestSets(wb).judge("Cats", TestSets(wb).load("Cats").questions[0].id, cats, "relevant")
+    asked = {"test_set": "Cats", "strategies": ["keyword", "vector"], "metrics": ["ndcg@10"]}
+    for wrong in ({"baseline": "hybrid", "min_gain": 0.1}, {"baseline": "keyword"}, {"min_gain": 0.1}):
+        assert "A bar needs a baseline" in agent.failure("run_experiment", **asked, **wrong)["error"]
+    started = agent("run_experiment", **asked, hypothesis="Vector is better", baseline="keyword", min_gain=0.1)
+    waiting = wb.experiments.get(str(started["experiment_id"]))
+    assert waiting.expectations == [
+        "Hypothesis: Vector is better",
+        "Bar: vector: ndcg@10 at least 0.1 above keyword.",
+    ]
+    wb.work(make_runners(wb))
+    assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
+    board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+    assert [(bar["run"], bar["bar"], bar["state"]) for bar in board["bars"]] == [
+        ("vector", "at least 0.1 above keyword", "failed")  # both find it first, so the interval is 0 to 0
+    ]
+    assert board["note"] == "Hypothesis: Vector is better"
+    assert wb.experiments.get(waiting.id).expectations == []
+    other = wb.experiments.create(
+        "Cats", "Cats", ["keyword", "vector"], metrics=["ndcg@10"], bars=[Bar("vector", "ndcg@10", min=0.5)]
+    )
+    assert "were changed: it first ran with others on" in wb.experiments.run(other.id).note
+    for bad in (Bar("hybrid", "ndcg@10", min=0.5), Bar("vector", "mrr@10", min=0.5), Bar("vector", "ndcg@10")):
+        with pytest.raises(InvalidInput):
+            wb.experiments.create("Cats", "Cats", ["keyword", "vector"], metrics=["ndcg@10"], bars=[bad])

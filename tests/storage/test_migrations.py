@@ -49,7 +49,9 @@ def test_a_second_start_runs_nothing(database_url: str) -> None:
 def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 0")
-    sentence = r"another version: schema\.sql has changed since it was applied to this database.*'workbench export FILE'"
+    sentence = (
+        r"another version: schema\.sql has changed since it was applied to this database.*'workbench export FILE'"
+    )
     with pytest.raises(StorageError, match=sentence):
         migrate(database_url)
 

@@ -130,7 +130,7 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     if experiment.status != "done":
         out.message(f"{experiment.status.capitalize()}. {experiment.message}".strip())
     bars = (f"{one['run']}: {one['metric']} {one['bar']}: {one['state']}." for one in experiment.bars)
-    for sentence in (*bars, *notes, *refusals, *(lift.describe() for lift in lifts)):
+    for sentence in (*experiment.expectations, *bars, *notes, *refusals, *(lift.describe() for lift in lifts)):
         out.message(sentence)
     ground = f"{experiment.test_set_title}, version {experiment.test_set_version}; scope: {experiment.over}."
     out.message(" ".join(filter(None, [ground, *(f"#{tag}" for tag in experiment.tags), experiment.note])))

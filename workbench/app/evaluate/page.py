@@ -13,11 +13,13 @@ from evals.evaluation import (
     DEFAULT_METRICS,
     MAX_REPEATS,
     OFFERED_METRICS,
+    Bar,
     Cell,
     Experiments,
     TestSet,
     TestSetStore,
     estimate_cost,
+    gain_bars,
     list_variants,
     make_cells,
     metric_title,
@@ -308,7 +310,7 @@ def show_plan_form(wb: Workbench) -> None:
         questions, has_llm = len(chosen.answerable), wb.settings.has_llm
         planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
         costs = estimate_cost(wb, chosen, planned, judges=measures.ragas in WITH_LLM)
-        wanted = None
+        wanted, expected = None, _Expected()
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if costs:
                 budget = st.number_input(
@@ -321,6 +323,7 @@ def show_plan_form(wb: Workbench) -> None:
                     "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
                     help="How many questions this difference needs is estimated from the newest experiment.",
                 )  # fmt: skip
+                expected = _choose_bars(cells, measures.metrics[0], wanted)
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             size = _describe_size(len(cells), chosen, planned)
             power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions, wanted)
@@ -328,7 +331,22 @@ def show_plan_form(wb: Workbench) -> None:
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 judge_on_compare(TestSetStore(wb).info(test_set))
         if go:
-            _start_experiment(wb, test_set, cells, measures)
+            _start_experiment(wb, test_set, cells, measures, expected)
+
+
+def _choose_bars(cells: Sequence[Cell], metric: str, wanted: float | None) -> _Expected:
+    """Show the fields for a bar, once there is a difference, and return it for each run but its baseline."""
+    labels = [cell.label for cell in cells]
+    baseline = None
+    if wanted:
+        baseline = st.selectbox(
+            "As a bar over", labels, None, strategy_title, key="build_baseline", placeholder="No bar", width=180,
+            help="Every other run has to be better than this one by the difference. Bars are stored before the runs.",
+        )  # fmt: skip
+    if baseline is None:
+        return _Expected()
+    hypothesis = st.text_input("Hypothesis", key="build_hypothesis", placeholder="Optional", max_chars=500, width=260)
+    return _Expected(hypothesis, gain_bars(baseline, wanted, labels, metric))
 
 
 def show_planned(wb: Workbench, job_id: str) -> None:
@@ -354,6 +372,13 @@ def _choose_test_set(wb: Workbench) -> str:
     with right:
         st.text_input("Title", key="build_title", placeholder="Defaults to the test set's name")
     return chosen
+
+
+class _Expected(NamedTuple):
+    """What is expected of a planned experiment."""
+
+    hypothesis: str = ""
+    bars: tuple[Bar, ...] = ()
 
 
 class _Measures(NamedTuple):
@@ -430,7 +455,9 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
     return f"For a pilot, limit the questions to {PILOT_QUESTIONS}; its result shows which differences all can show."
 
 
-def _start_experiment(wb: Workbench, test_set: str, cells: Sequence[Cell], measures: _Measures) -> None:
+def _start_experiment(
+    wb: Workbench, test_set: str, cells: Sequence[Cell], measures: _Measures, expected: _Expected
+) -> None:
     with report_errors():
         title = st.session_state["build_title"].strip()
         if test_set == SAMPLE_NAME:
@@ -439,7 +466,7 @@ def _start_experiment(wb: Workbench, test_set: str, cells: Sequence[Cell], measu
             st.rerun()
         experiment = Experiments(wb).create(
             title, test_set, cells, metrics=measures.metrics, limit_queries=measures.limit,
-            answers=measures.answers, repeats=measures.repeats,
+            answers=measures.answers, repeats=measures.repeats, **expected._asdict(),
         )  # fmt: skip
         enqueue_experiment(wb, experiment.id, ragas=measures.ragas, budget=measures.budget)
         address.put(experiment=experiment.id, new=None, dataset=None)

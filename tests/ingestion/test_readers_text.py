@@ -37,6 +37,11 @@ def test_broken_front_matter_stays_in_the_text(front: str) -> None:
 def test_the_title_is_the_first_heading_outside_code_else_the_file_name() -> None:
     assert read_bytes(b"```\n# no\n```\n\n## The **real** `one` [here](x) ##\n", "f.md").title == "The real one here"
     assert read_bytes(b"No heading at all.", "field-notes.md").title == "field-notes"
+    section = b"Minutes of Monday.\n\n## Open points\n\n- Pumps"
+    assert read_bytes(section, "minutes-7.md").title == "minutes-7"  # other minutes have a section of this name too
+    assert read_bytes(b"Draft\n\n# Pumps\n", "a.md").title == "Pumps"
+    badges = b"<p align=center>\n[![build](b.svg)](b)\n![logo](l.png)\n</p>\n\n## Pump tools\n\nText."
+    assert read_bytes(badges, "README.md").title == "Pump tools"
 
 
 def test_a_page_that_is_all_front_matter_is_read_by_its_description() -> None:

@@ -158,6 +158,7 @@ UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is p
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+TEXT_LINE = re.compile(r"^\s*(?!\[!|!\[|<)\S", re.MULTILINE)  # neither a badge nor HTML
 MARKUP = re.compile(r"\*\*|__|`|\{#[^}]*\}$")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
@@ -168,7 +169,7 @@ def read_markdown(data: bytes, name: str) -> Draft:
     title = str(next((value for key, value in metadata.items() if str(key).lower() == "title"), None) or "").strip()
     if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
         body = f"# {title}\n\n{metadata['description']}" if title else str(metadata["description"])
-    return Draft(body, title or find_first_heading(body), metadata)
+    return Draft(body, title or find_first_heading(body, is_title=True), metadata)
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
@@ -262,10 +263,14 @@ def _read_entry(key: str, lines: list[str]) -> object:
         return words.strip("\"'")
 
 
-def find_first_heading(text: str) -> str:
-    """Return the text of the first heading outside code fences, or ""."""
-    match = HEADING.search(FENCED_CODE.sub("", text[:20_000]))
-    if not match:
+def find_first_heading(text: str, *, is_title: bool = False) -> str:
+    """Return the text of the first heading outside code fences, or "".
+
+    ``is_title`` leaves out a heading below the first level that follows other text, because it is that of a section.
+    """
+    plain = FENCED_CODE.sub("", text[:20_000])
+    match = HEADING.search(plain)
+    if not match or (is_title and "##" in match[0][:5] and TEXT_LINE.search(plain[: match.start()])):
         return ""
     return MARKUP.sub("", LINK.sub(r"\1", match.group(1) or match.group(2))).strip()
 

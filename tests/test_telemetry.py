@@ -262,3 +262,17 @@ def test_an_answer_is_one_trace_with_a_call_of_the_model_as_a_client(
     assert (chat.parent_span_id, search.parent_span_id) == (asked.span_id, asked.span_id)
     assert {span.trace_id for span in collector.spans} == {asked.trace_id}
     assert chat.kind == chat.SPAN_KIND_CLIENT
+
+
+def test_each_call_of_a_judge_is_one_of_a_model(wb: Workbench, folder: Callable[..., Path], llm_url: str) -> None:
+    lines = {"corpus.jsonl": {"_id": "d1", "text": DOCS["cats.md"]}, "queries.jsonl": {"_id": "q1", "text": QUESTION}}
+    files = {name: json.dumps(line) for name, line in lines.items()} | {"qrels.tsv": "q1\td1\t1"}
+    told = {"WORKBENCH_LLM_BASE_URL": llm_url, "WORKBENCH_LLM_MODEL": "good"}
+    with collecting() as collector:
+        ran(
+            wb.settings, told | collector.environment, "eval", str(folder(files)), "--strategies", "keyword",
+            "--ragas", "llm",
+        )  # fmt: skip
+    calls = [attributes(span) for span in collector.spans if span.name == "chat good"]
+    assert len(calls) >= 3  # an answer, its scores, and a grade
+    assert {(one["openinference.span.kind"], one["gen_ai.usage.input_tokens"] > 0) for one in calls} == {("LLM", True)}

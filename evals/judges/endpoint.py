@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from workbench.errors import SETUP_HINT, Cancelled, ConfigurationError, InvalidInput, ModelError
 from workbench.settings import Settings
+from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, JsonValue, ShouldStop, mark_slow_step
 from workbench.workbench import Workbench
 
@@ -211,6 +212,14 @@ class Endpoint:
             text = await asyncio.to_thread(self._own.complete, "", prompt)
             self._count(len(prompt) // 4, len(text) // 4)
             return text
+        with measure(CHAT, self.model) as call:
+            text, tokens = await self._send(prompt, temperature, schema)
+            call.add_chat("", prompt, text, tokens)
+        self._count(*tokens)
+        return text
+
+    async def _send(self, prompt: str, temperature: float, schema: JsonObject | None) -> tuple[str, tuple[int, int]]:
+        """Return the answer, and the tokens of the prompt and of the answer."""
         from openai import APIConnectionError, APIStatusError, APITimeoutError, BadRequestError, OpenAIError
 
         messages: Any = [{"role": "user", "content": prompt}]
@@ -226,7 +235,7 @@ class Endpoint:
             if not options:
                 raise ModelError(f"The judge answered with HTTP status {error.status_code}.") from None
             self._takes_schemas = False
-            return await self._ask(prompt, temperature, schema)
+            return await self._send(prompt, temperature, schema)
         except APITimeoutError:
             raise ModelError(f"The judge did not answer within {self.limits.timeout:g} s.") from None
         except APIConnectionError:
@@ -237,8 +246,7 @@ class Endpoint:
             raise ModelError("The judge's answer is not a chat message.") from None
         usage = getattr(reply, "usage", None)
         read, written = (getattr(usage, f"{name}_tokens", None) for name in ("prompt", "completion"))
-        self._count(int(read or len(prompt) // 4), int(written or len(text) // 4))
-        return text
+        return text, (int(read or len(prompt) // 4), int(written or len(text) // 4))
 
     def _count(self, read: int, written: int) -> None:
         self.spent.tokens += read + written

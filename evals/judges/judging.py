@@ -223,13 +223,16 @@ def grade_again(
 
 def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
     """Return at most ``most`` judgments, always the same ones, half of them relevant if possible."""
-    ordered = sorted(
-        judgments, key=lambda judgment: hashlib.sha256(f"{judgment.question_id}|{judgment.document}".encode()).digest()
-    )
+    ordered = _shuffle(judgments)
     relevant = [judgment for judgment in ordered if judgment.grade > 0]
     others = [judgment for judgment in ordered if judgment.grade <= 0]
     first = max(most // 2, most - len(others))
     return [*relevant[:first], *others[: most - len(relevant[:first])]]
+
+
+def _shuffle(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Return judgments in an order that is always the same."""
+    return sorted(judgments, key=lambda one: hashlib.sha256(f"{one.question_id}|{one.document}".encode()).digest())
 
 
 def describe_agreement(figures: JudgeAgreement) -> str:
@@ -288,7 +291,7 @@ def rate_by_llm(
     judgeable = [judgment for judgment in test_set.judgments if texts.judged_text(judgment).strip()]
     if not judgeable:
         raise InvalidInput(f"Nothing in {info.title!r} has been judged; judge a pool first.")
-    chosen: Sequence[Judgment] = sample_judgments(judgeable, limit)
+    chosen: Sequence[Judgment] = _shuffle(judgeable)[:limit]  # so that its base rate is comparable with that of people
     reasons: Counter[str] = Counter()
     judged, left_out = 0, len(judgeable) - len(chosen)
     for done in range(rounds):

@@ -437,24 +437,6 @@ class RunJudge:
         ]
 
 
-def judge_experiment(
-    wb: Workbench,
-    experiment: Experiment,
-    endpoint: Endpoint | None = None,
-    *,
-    judge: str = "built-in",
-    on_progress: OnProgress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> Experiment:
-    """Run the rest of an experiment, and score the texts of every run; ``judge`` as in ``judge_run``.
-
-    Raises:
-        Cancelled: ``should_stop`` returned True; what was judged so far is stored.
-    """
-    Experiments(wb).add_judge(experiment.id, FREE if endpoint is None else judge)
-    return resume_experiment(wb, experiment.id, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop)
-
-
 def resume_experiment(
     wb: Workbench,
     experiment_id: str,

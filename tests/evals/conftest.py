@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from evals.experiments.catalogue import Experiment, Experiments
 from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.judging import FREE, resume_experiment
+from workbench import Workbench
 
 TEXTS = {
     "cats": ("Cats", "Cats purr when they are content. A cat sleeps most of the day."),
@@ -76,3 +79,11 @@ def start_judge() -> Iterator[StartJudge]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+def judge_experiment(
+    wb: Workbench, made: Experiment, endpoint: Endpoint | None = None, judge: str = "built-in"
+) -> None:
+    """Run the rest of an experiment, and score the texts of every run; without an endpoint without an LLM."""
+    Experiments(wb).add_judge(made.id, FREE if endpoint is None else judge)
+    resume_experiment(wb, made.id, endpoint=endpoint)

@@ -11,9 +11,9 @@ import pytest
 from evals.command import add_arguments, evaluate
 from evals.experiments.catalogue import Experiments, make_cells
 from evals.gateway import index_corpus
-from evals.judges.judging import describe_agreement, judge_experiment, sample_judgments
+from evals.judges.judging import describe_agreement, sample_judgments
 from evals.test_set import Judgment
-from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
+from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet, judge_experiment
 from workbench import Settings, Workbench
 
 

@@ -16,11 +16,11 @@ from evals.gateway import index_corpus
 from evals.judges import ragas
 from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, Limits
 from evals.judges.generation import SourcePassage, write_questions
-from evals.judges.judging import add_ragas, grade_judgments, judge_experiment, judge_run, measure_agreement
+from evals.judges.judging import add_ragas, grade_judgments, judge_run, measure_agreement
 from evals.judges.scores import FREE_METRICS, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
 from evals.test_set import Judgment
 from evals.test_sets.folders import load_test_set
-from tests.evals.conftest import StartJudge, WriteTestSet
+from tests.evals.conftest import StartJudge, WriteTestSet, judge_experiment
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder

@@ -210,6 +210,9 @@ def _measure_answers(
         payload["refusals"] = {name: one.refusals for name, one in scores.items() if one.refusals}
         for sentence in describe_refusals(scores):
             say(sentence)
+        for name, refusals in payload["refusals"].items():
+            if refusals.curve:
+                say(report.render_text(report.make_refusal_table(name, refusals)))
         first = next((name for name in result.strategies if name in payload["refusals"]), "")
         if first and not result.run.test_set.corpus:
             index = first.partition("@")[2] or result.run.corpus.index.name

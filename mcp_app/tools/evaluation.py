@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
+MAX_CURVE_POINTS = 20  # of the refusals of a run by threshold
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
@@ -245,6 +246,7 @@ def get_leaderboard(
             "rank": line.rank,
             "metrics": to_plain(line.metrics),
             "interval": to_plain(line.interval),
+            "p": line.against_best.p if line.against_best else None,
             "p_corrected": line.against_best.p_corrected if line.against_best else None,
             "p50_ms": line.latency_ms.get("p50"),
             "usage": to_plain(line.usage),
@@ -268,6 +270,9 @@ def get_leaderboard(
         answer["lift"] = [one.describe() for one in compare_answers(results, experiment.metrics[0])]
     if refusals := describe_refusals(answered):
         answer["refusals"] = refusals
+        curves = {label: one.refusals.curve[:: len(one.refusals.curve) // MAX_CURVE_POINTS + 1]
+                  for label, one in answered.items() if one.refusals}  # fmt: skip
+        answer["refusal_curves"] = to_plain(curves)
     return answer
 
 
@@ -477,7 +482,7 @@ GET_LEADERBOARD = Tool(
     run=get_leaderboard,
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"bars": "array", "lift": "array", "refusals": "array"},
+        {"bars": "array", "lift": "array", "refusals": "array", "refusal_curves": "object"},
         runs="array",
         total="integer",
         outcome="string",

@@ -14,6 +14,7 @@ from looks import assert_fits
 from playwright.sync_api import Page, expect
 
 from evals.experiments.catalogue import Experiments, make_cells
+from evals.experiments.leaderboard import Verdict
 from evals.test_set import Judgment, Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
@@ -97,7 +98,7 @@ def test_the_form_says_how_many_questions_a_difference_needs_and_makes_it_a_bar(
     bars = page.get_by_role("table", name="Bars")
     expect(bars.get_by_text("NDCG@10 at least 0.05 above keyword").first).to_be_visible(timeout=FIRST)
     expect(page.get_by_text("Hypothesis: Vector is better")).to_be_visible()
-    keep("evaluate_bars")
+    keep("evaluate_bars_of_the_form")
     planned = experiments.list(made.id)[0]
     assert {bar.against for bar in planned.planned_bars} == {"keyword"}
     experiments.delete(planned.id)
@@ -427,8 +428,8 @@ def test_the_hypothesis_and_the_bars_of_a_check_are_shown(
     experiments = Experiments(filled)
     made = experiments.run(experiments.create("Checked in CI", harbour, make_cells(["keyword"])).id)
     bars = [("ndcg@10", "at least 0.7", "passed", "0.8 is not below it"), ("hit@1", "at least 2", "failed", "")]
-    keys = ("metric", "bar", "state", "detail")
-    experiments.save_bars(made.id, [{"run": "keyword", **dict(zip(keys, bar, strict=True))} for bar in bars])
+    verdicts = [Verdict(made.title, "keyword", metric, bar, 0.8, *outcome) for metric, bar, *outcome in bars]
+    experiments.save_bars(made.id, verdicts)
     experiments.annotate(made.id, note="Hypothesis: Words <b>are</b> enough.")
     page = goto(f"/evaluate?experiment={made.id}")
     expect(page.get_by_text("Hypothesis: Words <b>are</b> enough.")).to_be_visible()

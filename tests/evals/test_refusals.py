@@ -82,6 +82,8 @@ def test_the_command_measures_refusals_and_an_index_keeps_its_threshold(wb: Work
     found = payload["refusals"]["hybrid"]
     assert (found.answerable, found.unanswerable, found.refused, found.refused_rightly) == (5, 2, 2, 2)
     assert any(line.startswith("hybrid: Refused 2 of 2 questions without an answer and 0 of 5") for line in shown)
+    [curve] = [line for line in shown if "Refusals of hybrid by similarity alone" in line]
+    assert f"{found.best:.3f}" in curve and "answerable ones refused" in curve
     index = payload["index"]["name"]
     assert isinstance(index, str)
     wb.indexes.set_threshold(index, 0.0)

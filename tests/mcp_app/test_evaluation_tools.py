@@ -130,7 +130,12 @@ def test_an_agent_marks_questions_without_an_answer_and_reads_what_a_run_costs_b
             "machine at $0.5 per hour; a pilot measures it on a few questions."
         )
         assert priced.experiments.estimate(started["experiment_id"]) in started["message"]
-        priced.jobs.cancel(started["job_id"])
+        priced.work(make_runners(priced))
+        assert priced.jobs.wait(started["job_id"], timeout=120).status == "completed"
+        board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+        assert board["refusals"][0].startswith("keyword: Refused ")
+        [point] = board["refusal_curves"]["keyword"]
+        assert (point["precision"], point["recall"], point["wrong"]) == (1.0, 1.0, 0.0)
 
 
 def test_an_agent_judges_only_documents_that_exist_and_sees_what_is_unjudged(agent: Agent, wb: Workbench) -> None:

@@ -116,13 +116,20 @@ def _show_experiment(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     rows = [
         (one.rank or one.status, one.label, f"{one.metrics.get(metric, '')}{report.format_spread(one.spread, metric)}",
          "" if one.unjudged is None else f"{one.unjudged:.0%}",
-         explain_difference(one.against_best) if one.against_best else "", ", ".join(one.tags), one.note)
+         explain_difference(one.against_best) if one.against_best else "", f"{one.usage.get('context_tokens', 0):,.0f}",
+         f"{one.usage.get('llm_calls', 0):.1f}",
+         "" if one.dollars is None else report.format_dollars(one.dollars * 1000),
+         ", ".join(one.tags), one.note)
         for one in lines
     ]  # fmt: skip
-    columns = ("#", "Run", metric_title(metric), "Unjudged", "Compared with the best", "Tags", "Note")
+    costs = ("Tokens", "LLM calls", "$ per 1,000")
+    columns = ("#", "Run", metric_title(metric), "Unjudged", "Compared with the best", *costs, "Tags", "Note")
     out.table(value, columns, rows, "No runs.")
     if answers:
         out.message(report.render_text(report.make_answer_table(answers)))
+    for label, scores in answers.items():
+        if scores.refusals is not None and scores.refusals.curve:
+            out.message(report.render_text(report.make_refusal_table(label, scores.refusals)))
     refusals = describe_refusals(answers)
     best = next((one for one in lines if one.label in answers), None)
     if best is not None and experiment.scope is not None:  # no other search uses the index of a test set's own corpus

@@ -205,13 +205,14 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
             status = job.state.capitalize()
             message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
             st.markdown(" · ".join(filter(None, (f"**{status}**", left, message))), width="stretch")
-            _show_buttons(wb, job)
+            if not job.is_finished:
+                _show_buttons(wb, job)
         if not job.is_finished:
             st.progress(compute_progress(job))
+        left_over = not job.is_finished or job.pages_waiting or job.pages_pending
         numbers = {
             "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
-            "Queued": f"{job.pages_waiting:,}",
-            "To fetch": f"{job.pages_pending:,}",
+            **({"Queued": f"{job.pages_waiting:,}", "To fetch": f"{job.pages_pending:,}"} if left_over else {}),
             "Failed": f"{job.pages_failed:,}",
             "Added": f"{job.documents_created:,}",
             "Passages": f"{job.total_chunks:,}",
@@ -221,6 +222,9 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
         with st.container(horizontal=True, gap="large", key="crawl_numbers"):
             for name, value in numbers.items():
                 st.metric(name, value, width=120)
+        if job.is_finished:
+            with st.container(horizontal=True):
+                _show_buttons(wb, job)
         if job.stalled:
             st.warning(escape_markdown(job.stalled))
         if job.error_message:

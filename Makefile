@@ -55,7 +55,7 @@ mcpb: $(TEST_READY) ## Build the bundle for desktop clients into dist/
 test: $(TEST_READY) chromium pgbouncer ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
 ifeq ($(strip $(PYTEST_ARGS)),)
-	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder --ignore tests/browser
+	$(BIN)/python -m pytest -m "not browser" -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/browser
 	$(BIN)/python -m pytest -m browser -n 2 --dist loadfile --no-loadscope-reorder tests/browser tests/*/test_browser.py
 else
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -685,8 +685,10 @@ def label_texts(comparison: Comparison, joined: Joins) -> dict[str, str]:
 def _list_labels(hit: Passage) -> tuple[str, ...]:
     """Return the section, the title, the first words and the file or URL of a passage."""
     *_, section = ("", *hit.headings)
-    lines = strip_markdown(hit.text.removeprefix(f"# {hit.document_title}")[:MAX_LABEL_CHARS])
-    return section or hit.document_title, hit.document_title, lines or hit.document_title, hit.path or hit.url or ""
+    text = hit.text.removeprefix(f"# {hit.document_title}")
+    words = strip_markdown(text[:MAX_LABEL_CHARS])
+    words = f"{words}…" if words and len(text) > MAX_LABEL_CHARS else words or hit.document_title
+    return section or hit.document_title, hit.document_title, words, hit.path or hit.url or ""
 
 
 def assign_index_letters(comparison: Comparison) -> dict[str, str]:

@@ -318,7 +318,8 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
         _show_actions(wb, experiment, job)
     st.markdown(format_experiment_scope(experiment))
     st.caption(escape_markdown(_describe_plan(experiment)))
-    st.markdown(escape_markdown(" ".join(experiment.expectations)))
+    if experiment.expectations:
+        st.markdown(escape_markdown(" ".join(experiment.expectations)))
     show_note(experiment)
     if experiment.scope is not None and (lost := describe_deleted(wb, experiment.scope)):
         st.warning(

@@ -148,7 +148,8 @@ def show_note(experiment: Experiment) -> None:
     paragraphs = [
         _format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in experiment.note.split("\n\n")
     ]
-    st.markdown("\n\n".join(filter(None, (tags, *paragraphs))))
+    if shown := "\n\n".join(filter(None, (tags, *paragraphs))):
+        st.markdown(shown)
     if experiment.bars:
         rows = [
             {"id": str(place), "name": bar["bar"], "cells": {

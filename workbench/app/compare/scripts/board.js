@@ -290,7 +290,7 @@ function curve(a, b) {
 function label(trail, at, spot, last, room) {
   const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0, letters = Math.floor(room / LETTER);
   if (outside === 0 || letters < LEAST_LABEL) return null;
-  const [start, end] = letters > 20 ? halves(trail.label) : [trail.label, ""];
+  const [start, end] = letters > 20 && !trail.label.endsWith("…") ? halves(trail.label) : [trail.label, ""];
   const text = start.length + end.length > letters ? `${start.slice(0, letters - 1 - end.length)}…${end}` : trail.label;
   return make("svg:text", { class: "label", x: spot.x + outside * 12, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
 }

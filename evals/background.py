@@ -13,7 +13,7 @@ from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
-from evals.judges.judging import make_judging, note_verdicts
+from evals.judges.judging import make_judging, note_verdicts, rate_by_llm
 from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
@@ -136,6 +136,24 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     return wb.jobs.enqueue("learn", f"Train a ranker on {info.title}", {"dataset": info.id, "index": index})
 
 
+def enqueue_rating(wb: Workbench, test_set: str) -> Job:
+    """Let the LLM judge twice, in the background, what people have judged. Raises NotFound, or ConfigurationError."""
+    check_extra("eval")
+    Endpoint.from_workbench(wb)
+    info = TestSetStore(wb).info(test_set)
+    return wb.jobs.enqueue("test_set", f"Judge {info.title} with the LLM", {"rate": info.id})
+
+
+def _run_rating(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Judge with the LLM; a resumed job starts again, and its grades take the place of the earlier ones."""
+    store = TestSetStore(wb)
+    info = store.info(as_text(assignment.job.parameters["rate"]))
+    rated = rate_by_llm(wb, store, info, rounds=2, on_progress=assignment.progress, should_stop=assignment.should_stop)
+    missing = (f"Missing: {count:,}. {reason}" for reason, count in rated.reasons.items())
+    message = " ".join([f"{count_text(rated.judged, 'judgment')} stored by {rated.rater}.", *missing])
+    return Outcome({"test_set": info.id}, message, with_errors=bool(rated.reasons))
+
+
 def find_job(wb: Workbench, experiment_id: str) -> Job | None:
     """Return the newest job that runs an experiment; None if it did not run as a job, or the job's record is gone."""
     jobs = wb.jobs.list(kind="experiment", limit=MAX_RECENT_JOBS)
@@ -158,10 +176,12 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Import a test set, then enqueue the experiment planned on it, if any.
+    """Import a test set, then enqueue the experiment planned on it, if any; or let the LLM judge a test set.
 
     If the worker died and the job resumes, an experiment that it had already created is reused.
     """
+    if "rate" in assignment.job.parameters:
+        return _run_rating(wb, assignment)
     outcome = run_import(wb, assignment)
     planned = assignment.job.parameters.get("experiment")
     if planned is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evals.background import enqueue_rating, make_runners
 from evals.test_set import Judgment
 from evals.test_sets.raters import cohens_kappa, krippendorffs_alpha, measure_raters
 from evals.test_sets.store import Rating
@@ -194,6 +195,10 @@ def test_an_llm_is_a_rater_with_its_base_rate_and_consistency(
         sets.judge("Pets", honey.id, cats.id, "not", rater="Ada")
         rated = sets.rate_by_llm("Pets", rounds=2)
         assert (rated.rater, rated.judged, rated.left_out, dict(rated.reasons)) == ("small", 4, 0, {})
+        job = enqueue_rating(wb, "Pets")  # as the app does; the same grades take the place of these
+        wb.work(make_runners(wb))
+        ended = wb.jobs.wait(job.id, timeout=60)
+        assert (ended.status, ended.message) == ("completed", "4 judgments stored by small.")
         found = sets.agreement("Pets")
         llm = next(one for one in found.raters if one.kind == "LLM")
         assert (llm.rater, llm.base_rate, llm.consistency) == ("small", 0.5, 1.0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
-from evals.background import enqueue_import
+from evals.background import enqueue_import, enqueue_rating
 from evals.evaluation import (
     POOL_DEPTH,
     SECONDS_PER_PAIR,
@@ -543,8 +543,7 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     found = sets.agreement(info.id)
     about = "As a rater of its own, whose grades never count; twice, to show how consistent it is"
     if wb.settings.has_llm and test_set.judgments and st.button("Judge the same with the LLM", help=about):
-        with st.spinner("Judging…"):
-            run_change(lambda: _rate_by_llm(sets, info))
+        run_change(lambda: f"{enqueue_rating(wb, info.id).title} started; its progress is shown below.")
     if not found.raters:
         show_message(
             "No named raters yet",
@@ -575,12 +574,6 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     ]
     if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
         _settle(wb, info, chosen, texts[chosen.question_id], documents)
-
-
-def _rate_by_llm(sets: TestSets, info: TestSetInfo) -> str:
-    rated = sets.rate_by_llm(info.id, rounds=2, on_progress=lambda _: None)
-    missing = (f"Missing: {count:,}. {reason}" for reason, count in rated.reasons.items())
-    return " ".join([f"{count_text(rated.judged, 'judgment')} stored by {rated.rater}.", *missing])
 
 
 def _show_rows(

@@ -576,7 +576,11 @@ def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:
         ("03/25/2030", "2030-03-25"), ("05/03/2030", "None"), ("31.02.2030", "None"), ("v1.2.2030", "None"),
         ("2030年3月5日", "2030-03-05"), ("2030-W10-2", "2030-03-05"), ("March 2030", "2030-03-01"),
         ("2030-03", "2030-03-01"), ("2030", "2030-01-01"), ("1234", "None"), ("Meeting 2030", "None"),
-        ("5 maart 2030", "2030-03-05"), ("1 mei 2030", "2030-05-01"),
+        ("5 maart 2030", "2030-03-05"), ("1 mei 2030", "2030-05-01"), ("5 giugno 2030", "2030-06-05"),
+        ("5 de setembro de 2030", "2030-09-05"), ("5 desember 2030", "2030-12-05"), ("5 grudnia 2030", "2030-12-05"),
+        ("5 марта 2030 г.", "2030-03-05"), ("2030년 3월 5일", "2030-03-05"), ("2030:03:05 10:00:00", "2030-03-05"),
+        ("Tue Mar  5 10:00:00 2030 +0100", "2030-03-05"), ("03/2030", "2030-03-01"), ("2030-W60", "None"),
+        ("03.04.30", "None"), ("13/2030", "None"), ("5/2030/3", "None"),
     ],
 )  # fmt: skip
 def test_written_dates(written: str, expected: str) -> None:
@@ -596,6 +600,7 @@ def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({"date": {"created": "2030-03-05", "updated": "2031-01-01"}})) == "2031-01-01"
     assert str(document_date({"date": 1900000000})) == str(document_date({"date": "1900000000000"})) == "2030-03-17"
     assert str(document_date({"release": "2.0"}, "minutes-2030-03-05.md")) == "2030-03-05"
+    assert str(document_date({}, "05.03.2030 Protokoll.md")) == str(document_date({}, "2030_03_05.md")) == "2030-03-05"
     assert str(document_date({"created": "2029-01-01"}, "20300305_minutes.md")) == "2029-01-01"
     assert document_date({}, "part-12030030512.md") is None and document_date({}, "20301399.md") is None
 

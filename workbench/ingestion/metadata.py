@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from email.utils import parsedate
 from pathlib import PurePosixPath
 from typing import cast
 
@@ -155,23 +156,29 @@ DATE_KEYS = (
     "time", "timestamp", "datum", "fecha", "effective",
 )  # fmt: skip
 DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dcterms|dc|citation|article)(?=.)")
-YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
+YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.:])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
 DAY_MONTH = re.compile(
     r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:de |of )?([^\W\d_]{3,10})\.?,?[ -](?:de )?(\d{4})\b"
 )
 MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
-YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?年 ?(\d{1,2})(?: ?月(?: ?(\d{1,2}) ?日)?)?)?")
-MONTH_YEAR = re.compile(r"([^\W\d_]{3,10})\.? (\d{4})")
+YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?[年년] ?(\d{1,2})(?: ?[月월](?: ?(\d{1,2}) ?[日일])?)?)?")
+MONTH_YEAR = re.compile(r"(?:(\d{1,2})[-/.]|([^\W\d_]{3,10})\.? )(\d{4})")
 ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
 UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with one has no date, not that of its file
 DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}[-. ][^\W\d_]{3,}[-. ]\d{2}|\d{1,2}([-/.])\d{1,2}\1\d{2}")
 EPOCH_DIGITS = (9, 10, 13)  # of seconds or milliseconds since 1970; fewer could be a year or a day
-NAME_DATE = re.compile(r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01]))(?![0-9])")
-MONTHS = (  # first letters in English, German, French, Spanish, Dutch
-    ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz", "maa", "mrt"), ("apr", "avr", "abr"),
-    ("may", "mai", "mei"), ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"),
-    ("nov",), ("dec", "dez", "déc", "dic"),
+NAME_DATE = re.compile(
+    r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0[1-9]|[12]\d|3[01])\.(?:0[1-9]|1[0-2])\.(?:19|20)\d\d)(?![0-9])"
+)
+MONTHS = (  # first letters in English, German, French, Spanish, Dutch, Italian, Portuguese, Nordic, Polish and Russian
+    ("jan", "jän", "ene", "gen", "sty", "янв"), ("feb", "fév", "fev", "lut", "фев"),
+    ("mar", "mär", "mrz", "maa", "mrt", "мар"), ("apr", "avr", "abr", "kwi", "апр"),
+    ("may", "mai", "mei", "mag", "maj", "май", "мая"), ("jun", "juin", "giu", "cze", "июн"),
+    ("jul", "juil", "lug", "lip", "июл"), ("aug", "aoû", "aou", "ago", "sie", "авг"),
+    ("sep", "set", "wrz", "сен"), ("oct", "okt", "ott", "out", "paź", "окт"), ("nov", "lis", "ноя"),
+    ("dec", "dez", "déc", "dic", "des", "gru", "дек"),
 )  # fmt: skip
 
 
@@ -181,7 +188,7 @@ def document_date(metadata: Mapping[str, object], name: str = "") -> date | None
     dates = (_parse_date_value(values[key]) for key in DATE_KEYS if key in values)
     found = next((each for each in dates if each is not None), None)
     dated = NAME_DATE.search(name) if found is None else None
-    return parse_written_date(re.sub(r"[-_.]", "", dated[0])) if dated else found
+    return parse_written_date(dated[0].replace("_", "-")) if dated else found
 
 
 def has_unread_date(metadata: Mapping[str, object]) -> bool:
@@ -247,11 +254,11 @@ def parse_written_date(text: str) -> date | None:
     elif match := YEAR_MONTH.fullmatch(text):
         year, month, day = match[1], match[2] or match[3] or 1, match[4] or 1
     elif match := MONTH_YEAR.fullmatch(text):
-        year, month, day = match[2], _month_number(match[1]), 1
+        year, month, day = match[3], match[1] or _month_number(match[2]), 1
     else:
-        return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else None
+        year, month, day = (parsedate(text) or (0, 0, 0))[:3]  # Tue Mar 5 10:00:00 2030
     try:
-        return date(int(year), int(month), int(day))
+        return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else date(int(year), int(month), int(day))
     except ValueError:
         return None
 

@@ -121,3 +121,25 @@ def test_a_long_table_is_read_in_parts_that_repeat_its_first_row() -> None:
     assert [line[2:6] for line in lines if line[2:6].isdecimal()] == [f"{number:04}" for number in range(1_500)]
     assert lines[:3] == ["Store", "Parts", "| Part | What |"] and lines[-1] == "End"
     assert lines.count("| Part | What |") == 2
+
+
+def test_tasks_struck_prices_meanings_and_images_of_fast_pages_are_read() -> None:
+    page = """<ul><li><input type="checkbox" checked> Oil the winch</li><li><input type="checkbox">Paint</li></ul>
+      <p>Fee <strike>5</strike> 8, set by the <abbr title="Harbour Office">HO</abbr>; ask the
+      <abbr title="Harbour Office">HO</abbr>.</p><amp-img alt="Crane seven" src="a.png"></amp-img>"""
+    document = read(page)
+    assert document.text.split("\n") == [
+        "- [x] Oil the winch", "- [ ] Paint", "", "Fee ~~5~~ 8, set by the HO (Harbour Office); ask the", "HO.", "",
+        "Crane seven",
+    ]  # fmt: skip
+    assert "left_out" not in document.metadata
+
+
+def test_an_article_has_the_date_and_author_that_it_is_cited_by() -> None:
+    head = '<meta name="citation_publication_date" content="2031/02/03"><meta name="citation_author" content="Ann Lee">'
+    assert read(f"{head}<p>Tides.</p>").metadata == {"published": "2031/02/03", "author": "Ann Lee"}
+
+
+def test_a_formula_in_a_script_is_no_drawing() -> None:
+    document = read('<p>So <script type="math/tex">x^2</script> grows.</p>')
+    assert document.text == "So $x^2$ grows." and "left_out" not in document.metadata

@@ -266,3 +266,23 @@ def test_fields_of_contacts_that_programs_add_are_read_unless_they_are_technical
     card = "BEGIN:VCARD\nFN:Ada\nX-SKYPE:ada.l\nX-ABUID:77\nitem1.X-ABRELATEDNAMES:Bo\nX-WR-ALARMID:8\nEND:VCARD\n"
     lines = [line.strip() for line in read_bytes(card.encode(), "a.vcf").text.splitlines() if line.strip()]
     assert lines == ["# Ada", "Skype: ada.l", "Relatednames: Bo"]
+
+
+def test_messages_of_a_mailbox_need_no_blank_line_and_a_sentence_is_no_message() -> None:
+    text = "Off we go.\n\nFrom the pier at 10:30 we sail.\nNote: bring ropes.\nFrom b@x.org Mon Feb  3 11:00:00 2031\n"
+    data = f"From a@x.org Mon Feb  3 10:00:00 2031\nSubject: One\n\n{text}Subject: Two\n\nSecond.\n"
+    document = read_bytes(data.encode(), "post.mbox")
+    assert document.metadata["messages"] == 2
+    assert [line.strip() for line in document.text.splitlines() if line.strip()] == [
+        "# One", "Off we go.", "From the pier at 10:30 we sail.", "Note: bring ropes.", "# Two", "Second.",
+    ]  # fmt: skip
+
+
+def test_the_reason_of_a_failed_delivery_is_read() -> None:
+    status = "Content-Type: message/delivery-status\n\nFinal-Recipient: rfc822; ann@x.org\nStatus: 5.1.1\n"
+    document = read(f"Subject: Returned\n{write_parts('report', PLAIN, status)}".encode())
+    assert "Status: 5.1.1" in document.text and "left_out" not in document.metadata
+
+
+def test_letters_next_to_a_decoded_word_of_a_header_are_kept() -> None:
+    assert read("Subject: Grüße =?utf-8?Q?k=C3=BC?= ü\n\nText.".encode()).title == "Grüße kü ü"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -529,6 +529,7 @@ MAX_STYLE_CHARS = 4_000  # characters examined of a style attribute
 COPY_BUTTON = re.compile(r"copy|clipboard", re.IGNORECASE)
 SELECTOR_PART = re.compile(r"([.#])([\w-]+)")
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
+RENAMED_TAGS = {"strike": "s", "amp-img": "img"}  # elements that are like another one
 UNREAD_TAGS = frozenset((
     "script", "style", "noscript", "template", "svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio",
     "nav", "button", "select", "input", "textarea", "img", "head", "wbr",
@@ -578,6 +579,9 @@ META_NAMES = {
     "pubdate": "published",
     "datepublished": "published",
     "dcterms.issued": "published",
+    "citation_publication_date": "published",
+    "citation_date": "published",
+    "citation_author": "author",
 }
 
 
@@ -598,7 +602,7 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_f
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
     linked = [text for block in root.iterfind(LINKED_DATA_PATH) for text in LINKED_TEXT.findall(block.text or "")]
-    has_scripts = root.xpath("boolean(//script[not(contains(@type, 'json'))])")
+    has_scripts = root.xpath("boolean(//script[not(contains(@type, 'json') or contains(@type, 'math'))])")
     content = _extract_main_content(root, is_file=is_file)
     if base_url is not None:
         content.make_links_absolute(base_url, resolve_base_href=False, handle_failures="ignore")
@@ -706,17 +710,24 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
     normalise_code(root)
     _write_scripts(root)
     styles = _read_page_styles(root)
+    body = root.find(".//body")
+    body = root if body is None else body
     unread = [element for element in root.iter() if _is_unread(element, styles, is_file=is_file, is_part=is_part)]
-    if not _has_text_without(root, unread):
-        unread = [element for element in unread if element.tag != "nav"]  # a page that consists of links
-    for element in unread:
-        if element.getparent() is not None and (not is_file or _is_dropped_from_file(element, styles)):
-            element.drop_tree()
+    navs = {element for element in unread if element.tag == "nav"}
+    outer = [nav for nav in navs if navs.isdisjoint(nav.iterancestors())]
+    others = [element for element in unread if element not in navs]
+
+    def drop(elements: Iterable[HtmlElement]) -> None:
+        for element in elements:
+            if element.getparent() is not None and (not is_file or _is_dropped_from_file(element, styles)):
+                element.drop_tree()
+
+    drop(others)
+    if _text_length(body) > sum(map(_text_length, outer)):  # else it is a page that consists of links
+        drop(navs)
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
             link.drop_tag()  # keeps the text; the target is only valid inside the page
-    body = root.find(".//body")
-    body = root if body is None else body
     if is_file:
         return body
     length = _text_length(body)
@@ -824,9 +835,14 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
     """Convert visible content in frames, shadow roots, fields, formulas and images to plain elements."""
     for picture in list(root.iter("picture")):
         picture.drop_tag()  # around an image
+    for element in root.iter(*RENAMED_TAGS):
+        element.tag = RENAMED_TAGS[element.tag]
+    for image in list(root.iter("img", "area")):
+        _open_picture(image, is_file=is_file)
     if is_file:
-        for image in list(root.iter("img", "area")):
-            _open_described_picture(image)
+        first = {short.get("title", ""): short for short in reversed(list(root.iter("abbr", "acronym")))}
+        for meaning, short in first.items():
+            short.tail = f" ({meaning}){short.tail or ''}" if meaning.strip() else short.tail
         for part in root.xpath("//svg[not(@aria-hidden='true' or .//symbol)]//*[self::title or self::desc]"):
             part.tag = "text"
         for picture in root.xpath("//*[@role='img'][@aria-label]"):
@@ -838,7 +854,7 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
             key, *code = bytes.fromhex(address.get("data-cfemail"))
             _replace_element(address, "span", bytes(byte ^ key for byte in code).decode())
     for element in list(
-        root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg", "noframes")
+        root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "svg", "noframes")
     ):
         if element.getparent() is not None:
             CONTENT_OPENERS[element.tag](element)
@@ -863,6 +879,8 @@ def _open_field(element: HtmlElement) -> None:
     is_read = element.tag == "textarea" or ("readonly" in element.attrib and element.get("type", "text") == "text")
     if is_read and text.strip():
         _replace_element(element, "pre" if element.tag == "textarea" else "code", text)
+    elif element.get("type", "").lower() == "checkbox" and any(True for _ in element.iterancestors("li")):
+        _replace_element(element, APART_TAG, "[x]" if "checked" in element.attrib else "[ ]")  # of a list of tasks
 
 
 def _open_select(element: HtmlElement) -> None:
@@ -930,18 +948,12 @@ def _open_drawing(element: HtmlElement) -> None:
         _replace_element(element, APART_TAG, ", ".join(filter(None, words)))
 
 
-def _open_picture(element: HtmlElement) -> None:
-    alt = " ".join(element.get("alt", "").split())
-    if len(alt.split()) >= MIN_ALT_WORDS:
-        _replace_element(element, APART_TAG, alt)
-
-
-def _open_described_picture(element: HtmlElement) -> None:
-    """Replace an image in a file with its alternative text; count it if it has none."""
-    alt = " ".join((element.get("alt") or element.get("title") or "").split())
-    if alt:
-        _replace_element(element, APART_TAG, alt)
-    elif element.get("alt") is None and element.tag == "img":
+def _open_picture(element: HtmlElement, *, is_file: bool) -> None:
+    """Replace an image with its alternative text, on a website only with several words; count one without in a file."""
+    words = (element.get("alt") or element.get("title") or "").split()
+    if len(words) >= (1 if is_file else MIN_ALT_WORDS):
+        _replace_element(element, APART_TAG, " ".join(words))
+    elif is_file and element.get("alt") is None and element.tag == "img":
         leave_out("images without alternative text")
 
 
@@ -1026,8 +1038,8 @@ def _text_ahead(element: HtmlElement) -> str:
 
 CONTENT_OPENERS = {
     "template": _open_template, "iframe": _open_frame, "textarea": _open_field, "input": _open_field,
-    "select": _open_select, "button": _open_button, "math": _open_formula, "img": _open_picture,
-    "svg": _open_drawing, "noframes": _open_frame,
+    "select": _open_select, "button": _open_button, "math": _open_formula, "svg": _open_drawing,
+    "noframes": _open_frame,
 }  # fmt: skip
 
 
@@ -1049,25 +1061,6 @@ def _replace_element(element: HtmlElement, tag: str, text: str) -> None:
     element.clear()
     element.tag, element.text, element.tail = tag, text, tail
     element.attrib.update(kept)
-
-
-def _has_text_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
-    """Return whether a page has text outside these elements. Used only for pages with a list of links."""
-    if not any(element.tag == "nav" for element in unread):
-        return True
-    body = root.find(".//body")
-    left_out = set(unread)
-    stack = [root if body is None else body]
-    while stack:
-        element = stack.pop()
-        if (element.text or "").strip():
-            return True
-        for child in element:
-            if (child.tail or "").strip():
-                return True
-            if child not in left_out:
-                stack.append(child)
-    return False
 
 
 def _is_dropped_from_file(element: HtmlElement, styles: PageStyles) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import quopri
 import re
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import suppress
 from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header
 from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
-from itertools import groupby
 from mimetypes import guess_type
 from typing import cast
 
@@ -25,9 +25,8 @@ TEXT_TYPE = re.compile(
     r"text/(?!rtf|richtext).*|multipart/.*|application/(?:json|(?:.*\+)?xml)"
 )  # of parts that are read
 ENTRY_TYPES = ("text/calendar", "text/vcard", "text/x-vcard")
-MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")  # before each message
-# A word of a header in another charset (RFC 2047), and the white space before the next one
-ENCODED_WORD = re.compile(r"=\?([^?*\s]+)(?:\*[^?\s]*)?\?([BbQq])\?([^?]*)\?=(?:\s+(?==\?[^?\s]+\?[BbQq]\?))?")
+MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n)(?=[^\n]*\n[\w-]+:))From [^\n]*\d\d:\d\d[^\n]* \d{4}[^\n]*\n")
+ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -98,6 +97,8 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
             yield from _read_entries(text or "")
         elif text is not None:
             yield f"## {filename}\n\n{text}" if filename and text.strip() else text
+        elif kind == "message/delivery-status" and part.is_multipart():
+            yield "\n".join(f"{field}: {value}  " for group in part.iter_parts() for field, value in group.items())
         elif part is message and not filename:
             leave_out("bodies that are encrypted or no text")
         elif part.get_content_maintype() == "image" and "Content-ID" in part:
@@ -142,26 +143,19 @@ def _read_body(part: MIMEPart, name: str) -> str | None:
 def _read_header(message: EmailMessage, header: str) -> str:
     """Return a header as one line. Its charsets mean what they mean in browsers, unlike in the standard library."""
     raw = next((value for name, value in message.raw_items() if name.lower() == header.lower()), "")
-    pieces: list[tuple[str, bytes]] = []  # charset, bytes; a character may be split over two encoded words
-    end = 0
-    for match in ENCODED_WORD.finditer(raw):
-        charset, encoding, text = match.groups()
-        pieces.append(("", raw[end : match.start()].encode("utf-8", "surrogateescape")))
-        data = text.encode("ascii", "ignore")
-        try:
-            data = b64decode(data + b"==") if encoding in "Bb" else quopri.decodestring(data, header=True)
-        except ValueError:  # damaged base64 is shown as it is
-            charset, data = "", match.group().encode("utf-8", "surrogateescape")
-        pieces.append((charset.lower(), data))
-        end = match.end()
-    pieces.append(("", raw[end:].encode("utf-8", "surrogateescape")))
-    groups = groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0])
-    return " ".join("".join(_decode_header(charset, b"".join(d for _, d in some)) for charset, some in groups).split())
+    try:
+        pieces = decode_header(raw)
+    except HeaderParseError:  # damaged base64 is shown as it is
+        pieces = [(raw, None)]
+    return " ".join("".join(_decode_piece(*piece) for piece in pieces).split())
 
 
-def _decode_header(charset: str, data: bytes) -> str:
+def _decode_piece(piece: bytes | str, charset: str | None) -> str:
+    data = piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogateescape")
+    if charset is None:  # next to words with a charset, the library writes bytes outside ASCII as escapes
+        data = ESCAPED_BYTE.sub(lambda escape: bytes.fromhex(escape[1].decode()), data)
     with suppress(UnreadableDocument), open_reading():  # the notes of the file are about its body
-        return decode_text(data, "a header", charset)
+        return decode_text(data, "a header", (charset or "").partition("*")[0])
     return ""
 
 

@@ -13,6 +13,7 @@ from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
+from evals.judges.generation import add_llm_questions
 from evals.judges.judging import make_judging, note_verdicts, rate_by_llm
 from evals.learning.training import DEFAULT_RANKER_NAME, check_enough, learn
 from evals.measures.metrics import check_metrics
@@ -144,6 +145,23 @@ def enqueue_rating(wb: Workbench, test_set: str) -> Job:
     return wb.jobs.enqueue("test_set", f"Judge {info.title} with the LLM", {"rate": info.id})
 
 
+def enqueue_questions(wb: Workbench, test_set: str, count: int) -> Job:
+    """Let the LLM write up to ``count`` questions in the background. Raises NotFound, or ConfigurationError."""
+    check_extra("eval")
+    Endpoint.from_workbench(wb)
+    info = TestSetStore(wb).info(test_set)
+    return wb.jobs.enqueue("test_set", f"Write questions for {info.title}", {"write": info.id, "count": count})
+
+
+def _run_writing(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Write questions with the LLM; a resumed job starts again, and equal questions take the place of earlier ones."""
+    key, count = as_text(assignment.job.parameters["write"]), as_integer(assignment.job.parameters["count"])
+    endpoint = Endpoint.from_workbench(wb)
+    report = add_llm_questions(wb, TestSetStore(wb), key, count, endpoint, assignment.progress, assignment.should_stop)
+    message = " ".join([f"{count_text(report.questions, 'question')} added.", *report.problems])
+    return Outcome({"test_set": key}, message, with_errors=bool(report.problems))
+
+
 def _run_rating(wb: Workbench, assignment: Assignment) -> Outcome:
     """Judge with the LLM; a resumed job starts again, and its grades take the place of the earlier ones."""
     store = TestSetStore(wb)
@@ -176,12 +194,14 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Import a test set, then enqueue the experiment planned on it, if any; or let the LLM judge a test set.
+    """Import a test set, then enqueue the experiment planned on it, if any; or let the LLM write or judge questions.
 
     If the worker died and the job resumes, an experiment that it had already created is reused.
     """
     if "rate" in assignment.job.parameters:
         return _run_rating(wb, assignment)
+    if "write" in assignment.job.parameters:
+        return _run_writing(wb, assignment)
     outcome = run_import(wb, assignment)
     planned = assignment.job.parameters.get("experiment")
     if planned is None:

@@ -14,13 +14,13 @@ from itertools import pairwise
 from pydantic import BaseModel
 
 from evals.gateway import index_corpus, list_documents, resolve_scope
-from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, run_judging
+from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint, check_stop, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
 from evals.test_sets.store import ImportReport, TestSetStore
 from workbench.errors import InvalidInput, ModelError
 from workbench.ingestion.chunking.blocks import Block, heading_text, parse_blocks
 from workbench.text import sentence_spans
-from workbench.types import Document, Value
+from workbench.types import Document, OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 # Forms of statements that answer a question
@@ -308,6 +308,7 @@ def _split_words(text: str) -> list[str]:
 MAX_DOCUMENTS = 500  # documents read; from a larger corpus, a repeatable random sample
 MIN_PASSAGE_CHARS = 200  # minimum length of a passage for a question by an LLM
 SAMPLE_SEED = 7
+BATCH = 8  # questions written at once by an LLM, and then stored
 
 
 def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> ImportReport:
@@ -332,11 +333,20 @@ def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> I
     return ImportReport(len(added), len(judgments), problems)
 
 
-def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, endpoint: Endpoint) -> ImportReport:
+def add_llm_questions(
+    wb: Workbench,
+    store: TestSetStore,
+    key: str,
+    count: int,
+    endpoint: Endpoint,
+    on_progress: OnProgress = lambda _: None,
+    should_stop: ShouldStop | None = None,
+) -> ImportReport:
     """Add up to ``count`` questions written by an LLM, one per passage; ``problems`` has the failures.
 
     Raises:
         InvalidInput: A count below 1, or no passage long enough.
+        Cancelled: ``should_stop`` returned True; the questions of finished batches are kept.
     """
     if count < 1:
         raise InvalidInput(f"Invalid number of questions {count}; use a whole number of at least 1.")
@@ -352,12 +362,18 @@ def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, 
     if not passages:
         raise InvalidInput("No passage is long enough for a question; add documents first.")
     chosen = random.Random(SAMPLE_SEED).sample(passages, min(count, len(passages)))
-    written = write_questions(endpoint, chosen)
-    added = store.add_questions(key, written.questions) if written.questions else []
-    if written.judgments:
-        store.judge_all(key, written.judgments, judge="rule")
-    problems = tuple(f"{times} passages got no question: {reason}" for reason, times in written.reasons.items())
-    return ImportReport(len(added), len(written.judgments), problems)
+    added, reasons = 0, Counter[str]()
+    for start in range(0, len(chosen), BATCH):
+        on_progress(Progress(start, len(chosen), "writing questions"))
+        check_stop(should_stop)
+        written = write_questions(endpoint, chosen[start : start + BATCH], should_stop)
+        reasons.update(written.reasons)
+        if written.questions:
+            store.add_questions(key, written.questions)
+            store.judge_all(key, written.judgments, judge="rule")
+        added += len(written.questions)
+    problems = tuple(f"{times} passages got no question: {reason}" for reason, times in reasons.items())
+    return ImportReport(added, added, problems)
 
 
 def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
@@ -403,9 +419,11 @@ class WrittenQuestions:
     reasons: Mapping[str, int]
 
 
-def write_questions(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> WrittenQuestions:
+def write_questions(
+    endpoint: Endpoint, passages: Sequence[SourcePassage], should_stop: ShouldStop | None = None
+) -> WrittenQuestions:
     """Ask the LLM for one question per passage, within the endpoint's limits."""
-    written = run_judging(lambda: _write_all(endpoint, passages))
+    written = run_judging(lambda: _write_all(endpoint, passages), should_stop)
     questions: dict[str, Question] = {}
     judgments = []
     for passage, (text, answer, _) in zip(passages, written, strict=True):

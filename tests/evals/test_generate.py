@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from evals.background import enqueue_questions, make_runners
 from evals.experiments import runs
 from evals.gateway import index_corpus
-from evals.judges.generation import add_llm_questions, add_synthetic
+from evals.judges.endpoint import Endpoint
+from evals.judges.generation import BATCH, add_llm_questions, add_synthetic
 from evals.test_sets.folders import list_sample_documents, load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench
-from workbench.errors import InvalidInput
+from workbench.errors import Cancelled, InvalidInput
+from workbench.settings import Settings
+from workbench.types import Progress
 
 LONG = " ".join(f"Herons stand still in shallow water, as note {n} says." for n in range(8))
 
@@ -48,6 +52,27 @@ def test_an_llm_writes_questions_over_a_corpus_of_its_own(
     assert written[0].reference_answer.startswith("Herons stand still")
     refused = add_llm_questions(wb, store, key, 3, start_judge("nonsense"))
     assert refused.questions == 0 and refused.problems[0].startswith("1 passages got no question")
+
+
+def test_an_llm_writes_questions_in_a_job_that_keeps_finished_batches_when_it_is_cancelled(
+    make_settings: Callable[..., Settings], folder: Callable[..., Path], start_judge: StartJudge
+) -> None:
+    settings = make_settings(llm_base_url=start_judge("good")._base_url, llm_model="small")
+    with Workbench.open(settings=settings) as wb:
+        wb.ingest(folder({f"{n}.md": f"# Note {n}\n\n{LONG} Number {n}." for n in range(BATCH + 2)}), source="Notes")
+        store = TestSetStore(wb)
+        key = store.create("Made").id
+        seen: list[Progress] = []
+        with pytest.raises(Cancelled):  # when the second batch starts
+            endpoint = Endpoint.from_workbench(wb)
+            add_llm_questions(wb, store, key, 1_000, endpoint, seen.append, lambda: len(seen) > 1)
+        assert [(step.done, step.total) for step in seen] == [(0, BATCH + 2), (BATCH, BATCH + 2)]
+        assert len(store.load(key).questions) == BATCH
+        job = enqueue_questions(wb, key, 1_000)
+        wb.work(make_runners(wb))
+        ended = wb.jobs.wait(job.id, timeout=60)
+        assert (ended.status, ended.message) == ("completed", f"{BATCH + 2} questions added.")
+        assert ended.result == {"test_set": key} and len(store.load(key).questions) == BATCH + 2
 
 
 def test_without_documents_nothing_can_be_made(wb: Workbench, start_judge: StartJudge) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
-from evals.background import enqueue_import, enqueue_rating
+from evals.background import enqueue_import, enqueue_questions, enqueue_rating
 from evals.evaluation import (
     POOL_DEPTH,
     SECONDS_PER_PAIR,
@@ -206,8 +206,7 @@ def show_chains(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
 
 
 def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
-    from evals.judges.endpoint import Endpoint
-    from evals.judges.generation import add_llm_questions, add_synthetic
+    from evals.judges.generation import add_synthetic
 
     st.subheader("Generate from documents", anchor=False)
     st.caption(
@@ -222,8 +221,7 @@ def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
         if st.button(
             "Generate with LLM", key="add_llm", disabled=not llm, help=None if llm else f"Needs an LLM: {SETUP_HINT}."
         ):
-            with st.spinner("Writing questions…"):
-                _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.from_workbench(wb)))
+            run_change(lambda: f"{enqueue_questions(wb, info.id, count).title} started; its progress is shown below.")
 
 
 def _report_added(change: Callable[[], ImportReport]) -> None:

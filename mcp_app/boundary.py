@@ -31,6 +31,7 @@ from workbench.errors import (
     CrawlRefused,
     ModelError,
     NotFound,
+    OtherVersion,
     ScopeError,
     StatementRejected,
     StorageError,
@@ -280,6 +281,7 @@ LOADING_REMEDY = "The call is valid: the model is still loading, which a search 
 DEFAULT_SUGGESTION = "Check the arguments and try again"
 # The first matching row applies. Status 400 is the client's mistake, 500 the server's.
 _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
+    (OtherVersion, "The call is valid: export and import the database as the message describes", 500),
     (StorageError, "The call is valid: start the database (see 'workbench doctor'), then call again", 500),
     (ModelError, "The call is valid: check the model with 'workbench doctor', then call again", 500),
     (ConfigurationError, "The call is valid: correct the setting and restart the server", 500),

@@ -72,6 +72,10 @@ class StorageError(WorkbenchError):
     """The database is unreachable or rejected a statement."""
 
 
+class OtherVersion(StorageError):
+    """The database was written by another version of the workbench, which only an export and an import change."""
+
+
 class ConnectionLost(StorageError):
     """No connection to the database could be opened, or one was lost; what it had not committed is rolled back."""
 

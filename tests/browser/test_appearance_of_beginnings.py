@@ -3,6 +3,7 @@
 import socket
 from pathlib import Path
 
+import psycopg
 import pytest
 from browser_server import FIRST, wait_until_up
 from pictures import pictures, write_sheets
@@ -63,6 +64,18 @@ def test_a_database_that_is_slow_or_down_is_shown_without_findings_at_every_widt
         place = f"127.0.0.1:{silent.getsockname()[1]}"
         rows = seen(serve(f"postgresql://nobody@{place}/nothing?connect_timeout=3600"), OPENING)
     write_sheets(rows | seen(serve("postgresql://nobody@127.0.0.1:1/nothing"), DOWN), "broken")
+
+
+def test_a_database_of_another_version_is_described_without_a_button_that_cannot_help(page, serve, database_url):
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE schema_migrations SET checksum = 'other'")
+    address = serve(database_url, WORKBENCH_RUN_WORKER="false")
+    wait_until_up(address)
+    page.goto(address)
+    expect(page.get_by_text("Database of another version")).to_be_visible(timeout=FIRST)
+    expect(page.get_by_text("'workbench export FILE'")).to_be_visible()
+    expect(page.get_by_text("start the app again")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_hidden()
 
 
 def test_what_is_shown_in_the_meantime_is_gone_before_the_page_is_drawn(page, serve, filled, browser_database):

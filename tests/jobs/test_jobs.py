@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
 from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
-from workbench.jobs.worker import WorkerHandle
+from workbench.jobs.worker import WorkerHandle, WorkerProcess
 from workbench.storage.migrate import migrate
 
 DOCS = {"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}
@@ -267,6 +268,20 @@ def test_jobs_run_in_a_process_next_to_this_one_which_ends_with_it(wb: Workbench
     wb.close()
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+
+
+def test_a_worker_that_fails_reports_its_last_line_until_one_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    """The process fails, as with a wrong setting, and later one runs until its input ends."""
+    fails = "import sys; print('loading', file=sys.stderr); sys.exit('error: no such model')"
+    process = WorkerProcess([sys.executable, "-c", fails], dict(os.environ), lambda: True)
+    process.start()
+    while process.failure != "error: no such model":  # the test's own time limit ends it
+        time.sleep(0.1)
+    process._command[-1] = "import sys; sys.stdin.read()"  # pyright: ignore[reportPrivateUsage]
+    while process.pid is None or process.failure:
+        time.sleep(0.1)
+    process.stop()
+    assert process.failure == "" and "loading\nerror: no such model" in capfd.readouterr().err
 
 
 def test_a_job_of_an_unknown_kind_waits_for_a_worker_that_knows_it(wb: Workbench, worker: WorkerHandle) -> None:

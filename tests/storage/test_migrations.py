@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from workbench.errors import StorageError
+from workbench.errors import OtherVersion, StorageError
 from workbench.storage.migrate import list_migrations, migrate
 
 MIGRATE = "import sys; from workbench.storage.migrate import migrate; print(*migrate(sys.argv[1]))"
@@ -52,14 +52,14 @@ def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str)
     sentence = (
         r"another version: schema\.sql has changed since it was applied to this database.*'workbench export FILE'"
     )
-    with pytest.raises(StorageError, match=sentence):
+    with pytest.raises(OtherVersion, match=sentence):
         migrate(database_url)
 
 
 def test_a_database_from_before_the_first_release_is_refused(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE schema_migrations SET name = '0001_corpus.sql', number = 1")
-    with pytest.raises(StorageError, match=r"from before the first release.*'workbench export FILE'"):
+    with pytest.raises(OtherVersion, match=r"from before the first release.*'workbench export FILE'"):
         migrate(database_url)
 
 

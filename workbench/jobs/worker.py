@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -329,7 +330,8 @@ class WorkerProcess:
         self, command: Sequence[str], environment: Mapping[str, str], is_work_waiting: Callable[[], bool]
     ) -> None:
         self._command, self._environment, self._is_work_waiting = list(command), dict(environment), is_work_waiting
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self.failure = ""  # the last line of a process that failed, until one has run for RESTART_DELAY_S
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="worker-process", daemon=True)
 
@@ -365,10 +367,27 @@ class WorkerProcess:
         while not self._stopping.is_set():
             pause = WATCH_INTERVAL_S
             try:
-                if self.pid is None and self._is_work_waiting():
-                    self._process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.PIPE)
+                if self.pid is not None:
+                    self.failure = ""
+                elif self._is_work_waiting():
+                    self._process = process = subprocess.Popen(
+                        self._command, env=self._environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                        encoding="utf-8", errors="replace",
+                    )  # fmt: skip
+                    threading.Thread(target=self._follow, args=(process,), daemon=True).start()
                     pause = RESTART_DELAY_S
             except (WorkbenchError, OSError) as error:
+                self.failure = str(error)
                 logger.warning("The worker's process did not start: %s", error)
                 pause = RESTART_DELAY_S
             self._stopping.wait(pause)
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        """Copy a process's standard error to ours, and keep the last line if it fails."""
+        last = ""
+        with process:  # closes its pipes once it has ended
+            for line in process.stderr or ():
+                sys.stderr.write(line)
+                last = line.strip() or last
+        if process.returncode:
+            self.failure = last or f"its process ended with code {process.returncode}"

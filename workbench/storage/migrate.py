@@ -9,7 +9,7 @@ from importlib.resources import files
 import psycopg
 from psycopg import sql
 
-from workbench.errors import StorageError
+from workbench.errors import OtherVersion, StorageError
 from workbench.storage import jobs
 from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect, describe_url, hold_lock, translate_errors
 
@@ -87,14 +87,14 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
     )
     done = _fetch_applied(connection)
     if done and SCHEMA_NAME not in done:
-        raise StorageError(
+        raise OtherVersion(
             "This database is from before the first release, which is not supported. Export it with "
             "the version that made it ('workbench export FILE'), and import the file into an empty database."
         )
     checksums = _checksums(wanted)
     changed = [name for name, checksum in done.items() if name in checksums and checksums[name] != checksum]
     if changed:
-        raise StorageError(
+        raise OtherVersion(
             f"This database is from another version: {changed[0]} has changed since it was applied to this database. "
             "Run 'workbench export FILE' with that version, and 'workbench import FILE' with this one and an empty "
             "home or database."

@@ -10,12 +10,21 @@ import streamlit as st
 from workbench.app.shell.scope_bar import clear_scope
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import show_message
-from workbench.errors import ConfigurationError, InvalidInput, ModelError, NotFound, ScopeError, StorageError
+from workbench.errors import (
+    ConfigurationError,
+    InvalidInput,
+    ModelError,
+    NotFound,
+    OtherVersion,
+    ScopeError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 _HEADINGS: dict[type[Exception], str] = {
+    OtherVersion: "Database of another version",
     StorageError: "Database not available",
     ConfigurationError: "Invalid setting",
     ModelError: "Model not available",
@@ -26,12 +35,15 @@ _HEADINGS: dict[type[Exception], str] = {
 
 
 def show_error(error: Exception, remedies: Mapping[str, Callable[[], None]] | None = None) -> None:
-    """Show an error and a button for each remedy, or a "Try again" button."""
+    """Show an error and a button for each remedy, or a "Try again" button if that can help."""
     heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "Something went wrong")
     with st.container(key="failed"):
         show_message(heading, detail=str(error))
         if isinstance(error, ScopeError):  # trying again would not help
             st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
+            return
+        if isinstance(error, OtherVersion):
+            st.markdown("Then start the app again with that home or database.")
             return
         for label, remedy in (remedies or {"Try again": _reopen}).items():
             st.button(label, on_click=remedy)

@@ -583,9 +583,11 @@ def describe_job(work: JobView) -> str:
     if job.stalled:
         return job.stalled
     if job.status == "queued":
-        return "waiting for a worker" + (
-            "" if OPENING.workbench.settings.run_worker else "; start one with 'workbench worker'"
-        )
+        if not OPENING.workbench.settings.run_worker:
+            return "waiting for a worker; start one with 'workbench worker'"
+        process = OPENING.workbench.worker_process
+        why = process.failure if process is not None else ""
+        return f"the worker fails and is started again every few seconds: {why}" if why else "waiting for a worker"
     if work.quiet_seconds:
         return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
     parts = [job.message]

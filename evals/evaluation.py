@@ -26,7 +26,6 @@ from evals.experiments.answers import (
     describe_threshold,
     measure_answers,
     measure_lifts,
-    measure_refusals,
     read_answers,
 )
 from evals.experiments.catalogue import Cell, Experiments, make_cells
@@ -927,24 +926,6 @@ class TestSets(TestSetStore):
             rankings = rank_all(self._wb, chosen, corpus, strategies, depth, on_progress=show, should_stop=should_stop)
             pool = make_pool(chosen, rankings, depth, minutes)
         return pool, write_pool(self._wb, corpus, pool)
-
-    def refusals(
-        self,
-        test_set: AnyTestSet,
-        strategy: str | None = None,
-        *,
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> Refusals:
-        """Return how well answers to questions without an answer are refused; questions are marked in the test set.
-
-        Raises:
-            InvalidInput: No question is marked as without an answer.
-        """
-        chosen = self.read(test_set)
-        with progress_bar("Refusals", on_progress) as show:
-            corpus = index_corpus(self._wb, chosen, index, on_progress=show)
-            return measure_refusals(self._wb, chosen, corpus, strategy, on_progress=show)
 
     def import_pool(self, key: str, text: str, rater: str = "") -> PoolReading:
         """Store the judgments of a judged pool (CSV) in a stored test set; rows without a grade are left out.

@@ -37,7 +37,7 @@ MAX_CURVE_POINTS = 20
 
 @dataclass(frozen=True, slots=True)
 class RefusalPoint(Value):
-    """Refusing every question whose best similarity is below ``threshold``; precision is None if none is refused."""
+    """The refusals of an index whose threshold is ``threshold``; precision is None if none is refused."""
 
     threshold: float
     precision: float | None
@@ -53,7 +53,7 @@ class Refusals(Value):
     unanswerable: int  # questions marked as without an answer
     refused: int  # refused questions
     refused_rightly: int  # of them, those without an answer
-    curve: tuple[RefusalPoint, ...]  # by threshold of the best cosine; () if the strategy has none
+    curve: tuple[RefusalPoint, ...]  # by threshold of the index; () for answers stored by an earlier version
     best: float | None  # the threshold with the highest F1
 
     @property
@@ -77,7 +77,7 @@ class Refusals(Value):
         best = next((point for point in self.curve if point.threshold == self.best), None)
         if best is not None:
             sentences.append(
-                f"By similarity alone, refusing below {best.threshold:.3f} would reach precision "
+                f"Refusing below {best.threshold:.3f} would reach precision "
                 f"{best.precision or 0:.3f}, recall {best.recall:.3f}."
             )
         return sentences
@@ -138,11 +138,11 @@ def ask_answers(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
-    strategy: str | None = None,
-    parameters: Mapping[str, ParameterValue] | None = None,
+    strategy: str,
+    parameters: Mapping[str, ParameterValue],
     *,
-    repeats: int = 1,
-    budget: Budget | None = None,
+    repeats: int,
+    budget: Budget,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[dict[str, Ranking]]:
@@ -152,7 +152,7 @@ def ask_answers(
         wb: The workbench.
         test_set: Questions with judgments, and reference answers if there are any.
         corpus: The searched documents and index.
-        strategy: Name of the strategy that finds the passages; the promoted one if None.
+        strategy: Name of the strategy that finds the passages.
         parameters: Parameters of the strategy, by name.
         repeats: Number of times that a configured LLM answers; extracts are always the same.
         budget: Stop when it is used up; the last round is then incomplete.
@@ -169,19 +169,18 @@ def ask_answers(
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
     rounds: list[dict[str, Ranking]] = [{} for _ in range(repeats if wb.corpus.llm is not None else 1)]
-    prices, writer = Prices.from_settings(wb.settings), name_writer(wb.settings, parameters or {})
+    prices = Prices.from_settings(wb.settings)
+    priced = (strategy, name_writer(wb.settings, parameters), corpus.index.embedding_model)
     total = len(rounds) * len(test_set.scorable)
     for number, (answers, question) in enumerate(product(rounds, test_set.scorable)):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no answers were kept.")
-        if budget is not None and budget.left <= 0:
+        if budget.left <= 0:
             break
         if on_progress is not None:
             on_progress(Progress(number, total, "answers"))
-        answers[question.id] = answer_question(wb, corpus, question, strategy, parameters or {})
-        if budget is not None and strategy is not None:
-            priced = (strategy, writer, corpus.index.embedding_model)
-            budget.spent += prices.cost(question.text, answers[question.id], *priced)
+        answers[question.id] = answer_question(wb, corpus, question, strategy, parameters)
+        budget.spent += prices.cost(question.text, answers[question.id], *priced)
     return rounds
 
 
@@ -342,35 +341,11 @@ def _fold(text: str) -> str:
     return " ".join(re.sub(r"[^\w]+", " ", text.casefold()).split())
 
 
-def measure_refusals(
-    wb: Workbench,
-    test_set: TestSet,
-    corpus: IndexedCorpus,
-    strategy: str | None = None,
-    parameters: Mapping[str, ParameterValue] | None = None,
-    *,
-    on_progress: OnProgress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> Refusals:
-    """Answer the answerable questions and those without an answer, and count the refusals.
-
-    ``parameters`` are those of the strategy, by name.
-
-    Raises:
-        InvalidInput: No question is marked as without an answer. Cancelled: ``should_stop`` returned True.
-    """
-    check_unanswerable(test_set)
-    [answers] = ask_answers(
-        wb, test_set, corpus, strategy, parameters, on_progress=on_progress, should_stop=should_stop
-    )
-    return count_refused(test_set, answers)
-
-
 def count_refused(test_set: TestSet, answers: Mapping[str, Ranking]) -> Refusals:
     """Return the figures of the refusals of one round of answers."""
     replies = [_read_reply(answers[question.id]) for question in test_set.scorable]
-    refused, similarities = [reply.refused for reply in replies], [reply.similarity for reply in replies]
-    return count_refusals(refused, similarities, len(test_set.unanswerable))
+    refused, thresholds = [reply.refused for reply in replies], [reply.threshold for reply in replies]
+    return count_refusals(refused, thresholds, len(test_set.unanswerable))
 
 
 def check_unanswerable(test_set: TestSet) -> None:
@@ -382,17 +357,17 @@ def check_unanswerable(test_set: TestSet) -> None:
         )
 
 
-def count_refusals(refused: Sequence[bool], similarities: Sequence[float | None], unanswerable: int) -> Refusals:
+def count_refusals(refused: Sequence[bool], thresholds: Sequence[float | None], unanswerable: int) -> Refusals:
     """Return the figures of refusals.
 
     Args:
         refused: Whether each question was refused, first those without an answer.
-        similarities: The best cosine of each question; the curve is left out if one is None.
+        thresholds: Up to which each question is answered; the curve is left out if one is None.
         unanswerable: Number of questions without an answer.
     """
     points: list[RefusalPoint] = []
-    known = [value for value in similarities if value is not None]
-    if len(known) == len(similarities):
+    known = [value for value in thresholds if value is not None]
+    if len(known) == len(thresholds):
         ordered = sorted(set(known))
         between = [(low + high) / 2 for low, high in pairwise(ordered)]
         for threshold in between:

@@ -272,22 +272,14 @@ def make_answer_table(answers: Mapping[str, AnswerScores]) -> Table:
     return make_text_table("Answers: holding is the share that contains the reference answer", columns, rows)
 
 
-MAX_CURVE_ROWS = 12
-
-
 def make_refusal_table(run: str, refusals: Refusals) -> Table:
-    """Return the curve of a run's refusals over the threshold, at most twelve points of it, with the best one."""
-    step = math.ceil(len(refusals.curve) / MAX_CURVE_ROWS)
-    points = [
-        point
-        for place, point in enumerate(refusals.curve)
-        if point.threshold == refusals.best or (len(refusals.curve) - 1 - place) % step == 0
-    ]
+    """Return the curve of a run's refusals over the threshold."""
     rows = [
-        (f"{one.threshold:.3f}", f"{one.precision or 0:.3f}", f"{one.recall:.3f}", f"{one.wrong:.3f}") for one in points
+        (f"{one.threshold:.3f}", f"{one.precision or 0:.3f}", f"{one.recall:.3f}", f"{one.wrong:.3f}")
+        for one in refusals.curve
     ]
     columns = ("refuse below", "precision", "recall", "answerable ones refused")
-    return make_text_table(f"Refusals of {run} by similarity alone", columns, rows)
+    return make_text_table(f"Refusals of {run} by threshold", columns, rows)
 
 
 def format_spread(spread: Mapping[str, float], name: str) -> str:

@@ -167,7 +167,7 @@ class Reply(Value):
     text: str
     refused: bool
     cited: tuple[tuple[str, int, int], ...]
-    similarity: float | None  # best cosine of the passages; None if the strategy has none
+    threshold: float | None  # of the index, up to which it is answered; None if an earlier version did not store it
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,7 +600,7 @@ def answer_question(
     wb: Workbench,
     corpus: IndexedCorpus,
     question: Question,
-    strategy: str | None,
+    strategy: str,
     parameters: Mapping[str, ParameterValue],
 ) -> Ranking:
     """Answer one question with the LLM that is configured, else with extracts; the cost of both steps is counted.
@@ -608,16 +608,16 @@ def answer_question(
     Raises:
         ModelError: The LLM did not answer; extracts in its place would be measured as its answer.
     """
-    own = list_changed(strategy, parameters) if strategy else {}
+    own = list_changed(strategy, parameters)
     ask = Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name, own, history=question.turns)
     with count_llm_usage() as llm:
-        answer = wb.answers.ask(question.text, ask).answer()
+        stream = wb.answers.ask(question.text, ask)
+        answer = stream.answer()
     if answer.kind == "extracts" and wb.corpus.llm is not None:
         raise ModelError(next((note for note in answer.degraded if note.startswith("answer: ")), "The LLM failed."))
-    found = [hit.attribution[VECTOR].score for hit in answer.passages if VECTOR in hit.attribution]
     passages = [answer.passages[citation.number - 1] for citation in answer.citations]
     cited = tuple((corpus.key(one.document_id), one.start, one.end) for one in passages)
-    reply = Reply(answer.text, answer.refused, cited, max(found, default=None if answer.passages else 0.0))
+    reply = Reply(answer.text, answer.refused, cited, stream.find_threshold())
     size = sum(len(passage.text.encode()) for passage in answer.passages)
     usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens)
     documents = tuple(_document_keys(corpus, answer.passages))
@@ -1031,7 +1031,7 @@ def parse_answer(row: Row) -> Ranking:
 
 def _parse_reply(row: Row) -> Reply:
     cited = tuple((document, start, end) for document, start, end in row["cited"])
-    return Reply(row["text"], row["refused"], cited, row["similarity"])
+    return Reply(row["text"], row["refused"], cited, row.get("threshold"))
 
 
 def _parse_passage(row: Row) -> RankedPassage:

@@ -12,13 +12,23 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.answers import RefusalPoint, count_refusals, describe_refusals, describe_threshold
+from evals.experiments.answers import (
+    RefusalPoint,
+    Refusals,
+    count_refusals,
+    describe_refusals,
+    describe_threshold,
+)
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv, to_csv
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
+
+
+def measure_refusals(wb: Workbench, test_set: Path, strategy: str) -> Refusals:
+    return wb.evaluate(test_set, strategy, ["ndcg@10"], on_progress=lambda _: None).refusals()[strategy]
 
 
 @pytest.fixture
@@ -49,7 +59,7 @@ def test_figures_of_refusals_can_be_checked_by_hand() -> None:
     assert found.best == 0.45  # F1 .8; the others have .667, .5 and .667
     assert found.describe() == [
         "Refused 1 of 2 questions without an answer and 1 of 3 with one: precision 0.500, recall 0.500.",
-        "By similarity alone, refusing below 0.450 would reach precision 0.667, recall 1.000.",
+        "Refusing below 0.450 would reach precision 0.667, recall 1.000.",
     ]
     none = count_refusals([False, False], [None, 0.5], 1)
     assert (none.precision, none.recall, none.curve, none.best) == (None, 0.0, (), None)
@@ -82,16 +92,29 @@ def test_the_command_measures_refusals_and_an_index_keeps_its_threshold(wb: Work
     found = payload["refusals"]["hybrid"]
     assert (found.answerable, found.unanswerable, found.refused, found.refused_rightly) == (5, 2, 2, 2)
     assert any(line.startswith("hybrid: Refused 2 of 2 questions without an answer and 0 of 5") for line in shown)
-    [curve] = [line for line in shown if "Refusals of hybrid by similarity alone" in line]
+    [curve] = [line for line in shown if "Refusals of hybrid by threshold" in line]
     assert f"{found.best:.3f}" in curve and "answerable ones refused" in curve
     index = payload["index"]["name"]
     assert isinstance(index, str)
     wb.indexes.set_threshold(index, 0.0)
-    assert wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None).refused_rightly == 0
+    assert measure_refusals(wb, marked, "hybrid").refused_rightly == 0
     wb.indexes.set_threshold(index, None)
-    assert wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None).refused_rightly == 2
+    assert measure_refusals(wb, marked, "hybrid").refused_rightly == 2
     with pytest.raises(InvalidInput, match=r"Invalid similarity 1\.5"):
         wb.indexes.set_threshold(index, 1.5)
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "keyword"])
+def test_the_curve_is_what_an_index_with_its_thresholds_refuses(wb: Workbench, marked: Path, strategy: str) -> None:
+    curve = measure_refusals(wb, marked, strategy).curve
+    assert len(curve) >= {"hybrid": 2, "keyword": 1}[strategy]
+    assert max(point.wrong for point in curve) < 1  # the words of a passage are evidence at any threshold
+    index = wb.evaluate(marked, strategy, ["ndcg@10"], on_progress=lambda _: None).run.corpus.index.name
+    for point in curve:
+        wb.indexes.set_threshold(index, point.threshold)
+        found = measure_refusals(wb, marked, strategy)
+        wrong = (found.refused - found.refused_rightly) / found.answerable
+        assert (found.recall, wrong) == (point.recall, point.wrong)
 
 
 def test_an_experiment_with_answers_also_counts_refusals(wb: Workbench, marked: Path) -> None:
@@ -99,7 +122,7 @@ def test_an_experiment_with_answers_also_counts_refusals(wb: Workbench, marked: 
     made = wb.experiments.create("Refused", info.id, ["hybrid", "keyword"], metrics=["ndcg@10"], answers=True)
     wb.experiments.run(made.id)
     scores, _ = wb.experiments.answers(made.id)
-    found, alone = scores["hybrid"].refusals, wb.test_sets.refusals(marked, "hybrid", on_progress=lambda _: None)
+    found, alone = scores["hybrid"].refusals, measure_refusals(wb, marked, "hybrid")
     assert found is not None
     assert (found.refused, found.refused_rightly, found.best) == (2, 2, alone.best) and found.curve[1:] == alone.curve[
         1:
@@ -135,4 +158,4 @@ def test_the_command_that_sets_the_threshold_is_shown_for_an_index_that_others_s
 
 def test_without_marked_questions_there_is_nothing_to_refuse(wb: Workbench, beir: WriteTestSet) -> None:
     with pytest.raises(InvalidInput, match="is marked as without an answer; add some"):
-        wb.test_sets.refusals(beir(), "keyword", on_progress=lambda _: None)
+        measure_refusals(wb, beir(), "keyword")

@@ -117,6 +117,14 @@ def find_thresholds(name: str, *, alone: bool = False) -> EvidenceThresholds | N
     return model and (model.alone if alone and model.alone else model.nearness)
 
 
+def move_thresholds(name: str, near: float) -> EvidenceThresholds:
+    """Return the thresholds of a model for an index on which ``near`` is chosen; its sentences need as much more."""
+    own = find_thresholds(name)
+    if own is None:
+        return EvidenceThresholds(near, near, near)
+    return EvidenceThresholds(near, min(own.far, near), near + own.sentence - own.near)
+
+
 def load_encoder(
     name: str, models_dir: Path, threads: int = 0, variables: Mapping[str, str] = MappingProxyType({})
 ) -> Encoder:

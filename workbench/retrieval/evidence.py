@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from workbench.marking import FUNCTION_WORDS
 from workbench.models.encoder import Encoder, FloatArray
-from workbench.models.registry import EvidenceThresholds, find_thresholds
+from workbench.models.registry import EvidenceThresholds, find_thresholds, move_thresholds
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.nodes import node_hit
 from workbench.retrieval.query import Query, Words
@@ -96,21 +97,48 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
         return Evidence()  # most questions end here
     with request.store.reading() as connection:
         words = query.read_words(connection)
-        terms_of = fetch_matched_terms(connection, request.index.name, words.weights, [hit.id for hit in hits])
-        coverages = [compute_coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
-        codes = [_has_code(text, words, terms_of.get(hit.id, ())) for hit in hits]
+        matched = _match_words(connection, query, words, [hit.id for hit in hits])
         if any(
             is_evidence(cosine, covered, nearness, readable=readable, has_code=has_code)
-            for cosine, covered, has_code in zip(cosines, coverages, codes, strict=True)
+            for cosine, (covered, has_code) in zip(cosines, matched, strict=True)
         ):
             return Evidence()
         foreign = _describe_foreign_language(connection, text, request.encoder.languages) if readable else ""
-    covered = max(coverages) if any(_iter_content_terms(text, words)) else None
+    covered = max(covered for covered, _ in matched) if any(_iter_content_terms(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
         meaning = f"top similarity {max(measured):.2f} (threshold {nearness.near:.2f})"
     reason = _format_reason(model, readable, meaning, covered)
     return Evidence(False, f"{reason} {foreign}".strip())
+
+
+def find_refusal_threshold(query: Query, sentences: Iterable[float | None]) -> float:
+    """Return the threshold of its index up to which an answered question has evidence; 1 if its words are enough.
+
+    ``sentences`` are the cosines of the sentences that answer it. See ``Indexes.set_threshold``.
+    """
+    request, readable = query.request, query.can_read
+    hits = [node_hit(node) for node in request.trace.found[:MAX_PASSAGES_CHECKED]]
+    known = [hit for hit in hits if hit.id > 0]
+    if not known:
+        return 1.0 if hits else 0.0
+    model = request.index.embedding_model
+    by_words, offset = move_thresholds(model, inf), move_thresholds(model, 0.0).sentence
+    cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in known]
+    with request.store.reading() as connection:
+        matched = _match_words(connection, query, query.read_words(connection), [hit.id for hit in known])
+    for cosine, (covered, has_code) in zip(cosines, matched, strict=True):
+        if is_evidence(cosine, covered, by_words, readable=readable, has_code=has_code):
+            return 1.0
+    similar = [one for one in cosines if one is not None]
+    return min(1.0, max([0.0, *similar, *(one - offset for one in sentences if one is not None)]))
+
+
+def _match_words(connection: Connection, query: Query, words: Words, ids: Sequence[int]) -> list[tuple[float, bool]]:
+    """Return the coverage of each passage, and whether it contains a question word with digits."""
+    terms_of = fetch_matched_terms(connection, query.request.index.name, words.weights, ids)
+    terms = [terms_of.get(key, ()) for key in ids]
+    return [(compute_coverage(query.text, words, own), _has_code(query.text, words, own)) for own in terms]
 
 
 def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> float:

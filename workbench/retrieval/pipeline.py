@@ -205,7 +205,7 @@ def _search(query: Query) -> SearchResult:
     began = time.perf_counter()
     query = restrict_to_named(query)
     request = query.request
-    nodes = rank_nodes(query)
+    nodes = request.trace.found = rank_nodes(query)
     note_lost_replica(request)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):

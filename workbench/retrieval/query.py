@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import SETUP_HINT, ConfigurationError, ModelError
 from workbench.models.encoder import MAX_UNREADABLE_SHARE, EncodedQuery, Encoder, FloatArray
@@ -90,6 +90,7 @@ class Trace:
     cut: int = 0  # passages below the cutoff
     shared_ms: float = 0.0  # part of ``timings_ms`` spent in another request whose result is reused
     passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, ranked
+    found: Sequence[NodeWithScore] = ()  # what the search found, best first
 
     @contextmanager
     def stage(self, step: TimedStep, model: str = "") -> Generator[None]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
     from workbench.retrieval.answering.synthesis import AnswerDraft
-    from workbench.retrieval.query import Request
+    from workbench.retrieval.query import Query
 
 DEFAULT_PASSAGES = 8  # passages for an answer by default: about 1,600 tokens, which small local models handle well
 MAX_PASSAGES = 20
@@ -82,9 +82,9 @@ class Answer(Value):
 class AnswerStream:
     """A streamed answer: iterate over its pieces once, then call ``answer()``, which reads any remaining pieces."""
 
-    def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, request: Request, began: float) -> None:
+    def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, asked: Query, began: float) -> None:
         self._result, self._draft, self._model = result, draft, model
-        self._request, self._began = request, began
+        self._asked, self._began = asked, began
         self._pieces = iter(draft)
 
     @property
@@ -100,7 +100,7 @@ class AnswerStream:
         """Return the complete answer. Raises ModelError if the LLM failed in the middle of the answer."""
         for _ in self._pieces:
             pass
-        draft, result, trace = self._draft, self._result, self._request.trace
+        draft, result, trace = self._draft, self._result, self._asked.request.trace
         citations = tuple(_make_citation(number, draft) for number in draft.citation_numbers)
         if draft.kind == "llm" and not citations:
             trace.note("answer: the LLM cited no passage; check the answer against the passages")
@@ -118,6 +118,12 @@ class AnswerStream:
             degraded=(*result.scope.notes, *trace.degraded),
             timings_ms=timings,
         )
+
+    def find_threshold(self) -> float:
+        """Return the threshold of the index up to which the question is answered; 0 if it was refused with evidence."""
+        from workbench.retrieval.answering.synthesis import find_threshold
+
+        return find_threshold(self._asked, self._result.results, self._draft)
 
 
 class AnswerService:
@@ -151,7 +157,7 @@ class AnswerService:
         with measure(ASK, request.strategy.name):
             result = run_search(asked)
             draft = draft_answer(asked, result.results, result.evidence)
-            return AnswerStream(result, draft, model, request, began)
+            return AnswerStream(result, draft, model, asked, began)
 
     @retry_read
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB, count_text, format_dollars
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
-from workbench.models.registry import BUILT_IN, find_thresholds
+from workbench.models.registry import BUILT_IN, move_thresholds
 from workbench.services.corpus import Corpus, import_framework
 from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
@@ -402,7 +402,7 @@ class IndexService:
     def set_threshold(self, name: str, similarity: float | None) -> None:
         """Set the cosine below which a passage of an index is no evidence for an answer; None restores the model's own.
 
-        Passages with most of a question's words remain evidence. ``wb.test_sets.refusals`` measures a good value.
+        Passages with most of a question's words remain evidence. ``wb.evaluate(...).refusals()`` measures a good value.
 
         Raises:
             NotFound: No such index. InvalidInput: A value outside 0..1.
@@ -410,12 +410,9 @@ class IndexService:
         index = self._corpus.index(name)
         if similarity is not None and not 0 <= similarity <= 1:
             raise InvalidInput(f"Invalid similarity {similarity:g}; use a number from 0 to 1.")
-        own = find_thresholds(index.embedding_model)
         chosen: dict[str, float] = {}
         if similarity is not None:
-            far = min(own.far, similarity) if own else similarity
-            sentence = similarity + (own.sentence - own.near if own else 0.0)
-            chosen = {"near": similarity, "far": far, "sentence": min(1.0, sentence), "chosen": 1}
+            chosen = move_thresholds(index.embedding_model, similarity)._asdict() | {"chosen": 1.0}
         self._corpus.indexes.set_nearness(index.name, chosen)
 
     def describe_cost(self, name: str, model: str | None = None) -> str:

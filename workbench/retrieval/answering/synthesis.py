@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from workbench.errors import ModelError
 from workbench.marking import ROW, RULE, match_spans, split_cells, stem
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
-from workbench.retrieval.evidence import is_sentence_evidence, judge_evidence
+from workbench.retrieval.evidence import find_refusal_threshold, is_sentence_evidence, judge_evidence
 from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages, quote_turns
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.query import Query, Request
@@ -438,7 +438,8 @@ REFUSAL_TEXT = "Nothing in the documents answers this question."
 class AnswerDraft:
     """A streamed answer: iterate over ``pieces`` once; the other fields are complete afterwards.
 
-    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse in its first words.
+    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse in its first words. Without evidence, a refused
+    answer has no passages.
     """
 
     kind: str
@@ -470,7 +471,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
     quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []
     similarities = (quote.similarity for quote in quotes)
     if not sources or not (evidence.close or is_sentence_evidence(query, similarities)):
-        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), (), tuple(quotes))
     if request.llm is not None:
         prompt = ANSWER.format(query=quote_turns(request.history, query.typed), passages=number_passages(sources))
         try:
@@ -478,6 +479,14 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
         except ModelError as error:
             request.trace.note(f"answer: {error} These are extracts instead.")
     return _quote_answer(quotes or _find_quotes(query, sources), sources)
+
+
+def find_threshold(query: Query, passages: Sequence[Passage], draft: AnswerDraft) -> float:
+    """Return the threshold of the index up to which a question is answered; 0 if it was refused with evidence."""
+    if draft.kind == "refused" and draft.passages:
+        return 0.0
+    quotes = draft.quotes or _find_quotes(query, passages)
+    return find_refusal_threshold(query, [quote.similarity for quote in quotes])
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
@@ -492,7 +501,7 @@ def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
 
 def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
     if not quotes:
-        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), passages)
     return AnswerDraft("extracts", iter([format_quotes(quotes)]), passages, tuple(quotes))
 
 
@@ -504,7 +513,7 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
         if not REFUSAL.startswith(start.strip()[: len(REFUSAL)]) or len(start.strip()) >= len(REFUSAL):
             break
     if not start.strip() or start.strip().startswith(REFUSAL):
-        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), passages)
     return AnswerDraft("llm", filter_marks(chain([start], pieces), len(passages)), passages)
 
 

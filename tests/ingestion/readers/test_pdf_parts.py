@@ -388,10 +388,46 @@ def with_layer_off(data: bytes, *, is_grouped: bool = False) -> bytes:
     return write(writer)
 
 
-def test_layers_that_are_off_and_mark_no_text_are_counted() -> None:
-    data = drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))
-    document = read_bytes(with_layer_off(data), "harbour.pdf")
-    assert document.metadata["left_out"] == {"layers that are off, read as if they were on": 1}
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_layer_that_is_off_and_has_no_text_is_not_noted(is_used: bool) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas._code.append("/OC /MC0 BDC 72 600 100 100 re S EMC" if is_used else "")
+
+    metadata = read_bytes(with_layer_off(drawn(draw)), "harbour.pdf").metadata
+    assert not {"left_out", "hidden_parts"} & metadata.keys()
+
+
+def test_hidden_text_of_a_very_large_drawing_is_noted() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas._code.append("/OC /MC0 BDC")
+        canvas.drawString(72, 700, "It opens at six.")
+        canvas._code.append("EMC" + "\n0 0 m" * 900_000)
+
+    document = read_bytes(with_layer_off(drawn(draw)), "harbour.pdf")
+    assert document.text == "It opens at six."
+    assert document.metadata["left_out"] == {"large drawings whose hidden text is read as visible": 1}
+
+
+@pytest.mark.parametrize("size", [12, 0.4])
+def test_text_outside_a_clipping_path_and_tiny_text_are_marked_or_left_out(size: float) -> None:
+    seen = "The harbour opens at six and closes at nine in the evening."
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, seen)
+        path = canvas.beginPath()
+        path.rect(72, 300, 200, 50 if size > 1 else 300)
+        canvas.clipPath(path, stroke=0)
+        canvas.drawString(72, 320, "It has a pier.")
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(72, 500, "It closes in May.")
+
+    document = read_bytes(drawn(draw), "harbour.pdf")
+    assert document.text == f"{seen}\n\nIt has a pier.\n\nIt closes in May. (hidden)"
+    assert document.metadata["hidden_parts"] == {HIDDEN: 1}
+    document = read_bytes(drawn(draw), "harbour.pdf", options=ReadingOptions(skip_hidden=True))
+    assert document.text == f"{seen}\n\nIt has a pier."
+    assert document.metadata["left_out"] == {f"hidden {HIDDEN}": 1}
 
 
 @pytest.mark.parametrize("is_grouped", [False, True])
@@ -665,6 +701,9 @@ def test_bullets_of_a_symbol_font_are_not_counted() -> None:
     assert "left_out" not in read_bytes(write(writer), "rules.pdf").metadata
 
 
+READ_BY_OCR = "pages read by OCR because their fonts have no or a wrong Unicode map"
+
+
 @pytest.mark.slow  # loads the OCR models
 @pytest.mark.parametrize(
     ("text", "private"),
@@ -677,7 +716,18 @@ def test_bullets_of_a_symbol_font_are_not_counted() -> None:
 def test_a_page_whose_font_has_no_map_is_read_by_ocr_and_noted(text: str, private: bool) -> None:
     document = read_bytes(pdf_without_map(text, private=private), "rules.pdf")
     assert document.text == text
-    assert document.metadata["left_out"] == {"pages read by OCR because their fonts have no Unicode map": 1}
+    assert document.metadata["left_out"] == {READ_BY_OCR: 1}
+
+
+@pytest.mark.slow  # loads the OCR models
+@pytest.mark.parametrize("mapped_to", [b"0041", b"0020"])
+def test_a_page_whose_font_maps_all_glyphs_to_one_character_is_read_by_ocr_and_noted(mapped_to: bytes) -> None:
+    text = "The harbour opens at nine in the morning."
+    data = re.sub(rb"<e0..>(?=\n)", b"<%b>" % mapped_to, pdf_without_map(text, private=True))
+    document = read_bytes(data, "rules.pdf")
+    assert document.text == text
+    noted = {READ_BY_OCR: 1} if mapped_to == b"0041" else {}
+    assert document.metadata["left_out"] == {"fonts with the same character for all glyphs": 1} | noted
 
 
 @pytest.mark.slow  # loads the OCR models

@@ -16,6 +16,7 @@ from itertools import pairwise, takewhile
 from math import hypot, inf
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from workbench.ingestion.ocr.document import PictureWords
 from workbench.ingestion.ocr.images import Box
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 MIN_RUN_WORDS = 6  # of a run that is searched for in the cells; a shorter one may be a name over several columns
 MIN_CUT_RUNS = 2  # number of cut runs that show that a table is prose
+NO_LETTERS = re.compile(r"[\W_]+")  # all but letters and digits
 CELL_TOLERANCE_PT = 1.0  # points by which a line may exceed its cell
 
 
@@ -105,7 +107,7 @@ def _split_paragraphs(items: Sequence[TextItem]) -> Iterator[str]:
 
 
 def _keep_letters(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
+    return NO_LETTERS.sub("", text)
 
 
 MARGIN_SHARE = 0.08  # of the page's height: text starts an inch (9%) from the edge, headers half an inch
@@ -124,7 +126,7 @@ class MarginLine:
 
     page: int  # number of its page
     block: int  # index among the page's blocks
-    edge: str  # edge of the page, top or bottom, or side for a rotated line
+    edge: str  # edge of the page, top or bottom, or side for a line that the parser's blocks lack
     text: str  # the line
 
     def numbers(self) -> list[int]:
@@ -149,18 +151,36 @@ def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = ()) -> Pag
     texts = page.markdown.split("\n\n")
     rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
     rebuilt = _write_words(rebuilt, [*_find_suspended_words(page), *raised])
-    turned = _list_turned_lines(page, rebuilt)
-    sides = [MarginLine(page.page_num, len(rebuilt) + place, "side", text) for place, text in enumerate(turned)]
-    rebuilt = [*rebuilt, *turned, *list_form_fields(page), *_list_free_texts(page)]
+    # What the blocks lack: rotated lines, such as watermarks, stamps and names of axes.
+    lost = find_lost_lines("\n".join(item.text for item in page.text_items), "\n".join(rebuilt))
+    sides = [MarginLine(page.page_num, len(rebuilt) + place, "side", text) for place, text in enumerate(lost)]
+    rebuilt = [*rebuilt, *lost, *list_form_fields(page), *_list_free_texts(page)]
     return PageTexts(page.page_num, tuple(rebuilt), (*_find_margin_lines(page, texts), *sides))
 
 
-def _list_turned_lines(page: ParsedPage, blocks: Sequence[str]) -> list[str]:
-    """Return the rotated lines that the blocks lack, such as watermarks, stamps and names of axes."""
-    upright = " ".join(item.text for item in page.text_items if not round(item.rotation) % 360)
-    read = Counter(re.findall(r"\w+", " ".join(blocks))) - Counter(re.findall(r"\w+", upright))
-    lines = (" ".join(item.text.split()) for item in page.text_items if round(item.rotation) % 360)
-    return [line for line in lines if not Counter(re.findall(r"\w+", line)) <= read]
+def find_lost_lines(text: str, read: str) -> list[str]:
+    """Return the lines of a text with a word that was not read, or not as often.
+
+    A word that is only divided differently was read, because none of its letters is lacking.
+    """
+    text = text.replace(NO_CHARACTER, "")
+    lacking = Counter(_fold(text)) - Counter(_fold(read))
+    known = Counter(map(_fold, read.split() if lacking else ()))
+    lines: list[str] = []
+    for line in text.splitlines() if lacking else ():
+        is_lost = False
+        for word in map(_fold, line.split()):
+            if known[word]:
+                known[word] -= 1
+            elif word and Counter(word) <= lacking:
+                lacking -= Counter(word)
+                is_lost = True
+        lines += [" ".join(line.split())] if is_lost else []
+    return lines
+
+
+def _fold(text: str) -> str:
+    return _keep_letters(normalize("NFKC", text))
 
 
 SUSPENDED_END = re.compile(r"([^\W\d_]+)-\s*$")  # the end of a line with the first of two words that share their end

@@ -14,9 +14,10 @@ from workbench.formatting import KB, MB
 from workbench.ingestion.readers.pdf.layout import (
     NO_CHARTS,
     PageCharts,
+    PageGlyphs,
     PageTexts,
-    WrittenWord,
     find_charts,
+    find_lost_lines,
     find_raised_words,
     has_raised_text,
     make_page_texts,
@@ -122,6 +123,8 @@ UNDECODABLE_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd"
     "\ue000-\uf01f\uf021-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\U000f0000-\U0010ffff]"
 )
+# What a font gives that maps all its glyphs to one letter.
+REPEATED_LETTER = re.compile(r"([^\W\d_])(?:\s*\1){4,}")
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
 MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
 MAX_DRAWN_SHARE = 0.3  # of a page that is covered by images; a scan with margins or in strips has more
@@ -138,10 +141,12 @@ class PdfPage:
     has_text: bool  # false if its text is blank
     lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
     undecodable: int  # number of undecodable characters among readable ones
-    is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
+    is_garbled: bool  # true if its fonts have no or a wrong Unicode map, so that its text is meaningless
     is_scan: bool  # true if an image covers the page
     may_be_scan: bool  # true if images cover much of it
     exceeds: bool  # true if it has content outside the visible area
+    is_mixed: bool  # true if it has visible and invisible text
+    unseen: tuple[str, ...]  # lines that the parser drops, which are tiny, or outside the page or a clipping path
     texts: PageTexts  # its text in blocks
     charts: PageCharts = NO_CHARTS  # its images
 
@@ -313,22 +318,22 @@ def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int
     """
     pages: list[bytes] = []
     odd: list[int] = []
-    glyphs = read_glyphs(data, [page.page_num for page in result.pages if has_raised_text(page)])
-    raised = {number: find_raised_words(page) for number, page in glyphs}
-    for page in result.pages:
+    numbers = [page.page_num for page in result.pages]
+    for page, (_, glyphs) in zip(result.pages, read_glyphs(data, numbers), strict=True):
         try:
-            pages.append(pickle.dumps(_make_page(page, raised.get(page.page_num, ())), pickle.HIGHEST_PROTOCOL))
+            pages.append(pickle.dumps(_make_page(page, glyphs), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
     return pages, odd
 
 
-def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
+def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
     undecodable = len(UNDECODABLE_CHARACTER.findall(page.text))
     complexity = page.complexity  # which counts no character of a font without a Unicode map
-    garbled = undecodable > letters or (
+    repeated = sum(len(match[0]) for match in REPEATED_LETTER.finditer(page.text))
+    garbled = max(undecodable, 2 * repeated) > letters or (
         complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0))
     )
     lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
@@ -343,7 +348,9 @@ def _make_page(page: ParsedPage, raised: Sequence[WrittenWord]) -> PdfPage:
         is_scan=covered,
         may_be_scan=covered or (complexity is not None and complexity.image_coverage > MAX_DRAWN_SHARE),
         exceeds=_exceeds_page(page),
-        texts=make_page_texts(page, raised),
+        is_mixed=glyphs.is_mixed,
+        unseen=() if garbled or covered else tuple(find_lost_lines(glyphs.text, page.text)),
+        texts=make_page_texts(page, find_raised_words(glyphs) if has_raised_text(page) else ()),
         charts=find_charts(page),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +28,7 @@ from workbench.ingestion.readers.pdf.layout import (
     INVISIBLE_MODES,
     PASSWORD_FLAG,
     UNCHECKED_BOX,
+    find_lost_lines,
     insert_picture_words,
     place_picture_words,
     read_glyphs,
@@ -39,7 +39,6 @@ from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hidden
 
 if TYPE_CHECKING:
-    from liteparse.types import TextItem
     from pypdf import PageObject, PdfWriter
     from pypdf.generic import DictionaryObject, IndirectObject, PdfObject, StreamObject
 
@@ -129,8 +128,8 @@ def _shares_word(title: str, words: list[str]) -> bool:
     return any(word in letters for word in words)
 
 
-GARBLED_READ = "pages read by OCR because their fonts have no Unicode map"
-GARBLED_UNREAD = "pages whose fonts have no Unicode map"
+GARBLED_READ = "pages read by OCR because their fonts have no or a wrong Unicode map"
+GARBLED_UNREAD = "pages whose fonts have no or a wrong Unicode map"
 MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
 PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
@@ -153,9 +152,10 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     except UnreadableDocument:
         data = whole = _rebuild_file(data)
         file = read_pages(data, name, left_out)
-    if invisible := _find_invisible(data, file):
+    if invisible := {page.number for page in file.pages if page.is_mixed and not page.may_be_scan}:
         data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
+    _note_fonts(data, file)
     leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
@@ -168,17 +168,11 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     layers = {page.number: "\n".join(page.texts.blocks) for page in file.pages if page.has_text and not page.is_garbled}
     for number, page in scans.pages.items():
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
-    unseen, damaged = _read_unseen(data, whole, file, texts, notes)
+    unseen, damaged = _read_unseen(data, file, texts)
     texts |= unseen
+    _add_hidden(data, whole, file, texts, notes)
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
-    form = read_xfa(file.xfa) if file.xfa else []
-    waiting = sum(bool(PLACEHOLDER_PAGE.search(text)) for text in texts.values())
-    leave_out("pages with a placeholder instead of a form", 0 if form else waiting)
-    if form:
-        if all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
-            texts = {1: "\n\n".join(form)}
-        else:
-            texts[max(texts)] = _add_lines(texts[max(texts)], form, " ".join(texts.values()))
+    texts = _add_xfa(texts, file.xfa)
     if not texts:
         advice = "OCR found none either." if is_ocr_installed() else f"It is probably scanned. {INSTALL_ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")
@@ -230,6 +224,18 @@ def _rebuild_file(data: bytes) -> bytes:
 
 XFA_PLACEHOLDER = re.compile(r"please wait|adobe reader|not eventually replaced|pdf viewer may not|bitte warten", re.I)
 PLACEHOLDER_PAGE = re.compile(r"not\s+eventually\s+replaced|viewer\s+may\s+not\s+be\s+able\s+to\s+display\s+this", re.I)
+
+
+def _add_xfa(texts: dict[int, str], parts: Mapping[str, str]) -> dict[int, str]:
+    """Return the texts of pages with that of an XFA form, which takes the place of a placeholder."""
+    form = read_xfa(parts) if parts else []
+    waiting = sum(bool(PLACEHOLDER_PAGE.search(text)) for text in texts.values())
+    leave_out("pages with a placeholder instead of a form", 0 if form else waiting)
+    if form and all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
+        return {1: "\n\n".join(form)}
+    if form:
+        texts[max(texts)] = _add_lines(texts[max(texts)], form, " ".join(texts.values()))
+    return texts
 
 
 def read_xfa(parts: Mapping[str, str]) -> list[str]:
@@ -285,26 +291,20 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 }
 
 
-def _find_invisible(data: bytes, file: PdfPages) -> set[int]:
-    """Return the pages with both visible and invisible text, except scans, whose text layer is invisible.
-
-    Characters and fonts that the parser drops or misreads because of their Unicode map are counted.
-    """
+def _note_fonts(data: bytes, file: PdfPages) -> None:
+    """Count the characters and fonts that the parser drops or misreads because of their Unicode map."""
     from pypdf import PdfReader
 
     fonts: dict[int, tuple[bool, bool]] = {}
     try:
         pages = PdfReader(io.BytesIO(data)).pages
-        lacking = {page.number for page in file.pages if _check_fonts(pages[page.number - 1], fonts)}
-        mixed = {page.number for page in file.pages if not page.may_be_scan and _may_be_mixed(pages[page.number - 1])}
-    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; counted when it reads the rest
-        return set()
+        lacking = [page.number for page in file.pages if _check_fonts(pages[page.number - 1], fonts)]
+    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files
+        leave_out(FAILED_CHECKS)
+        return
     leave_out("fonts with the same character for all glyphs", sum(is_same for _, is_same in fonts.values()))
-    found = set[int]()
-    for number, page in read_glyphs(data, sorted(lacking | mixed)):
-        leave_out("undecodable characters", page.count_unmapped() if number in lacking else 0)
-        found |= {number} if number in mixed and page.is_mixed else set()
-    return found
+    for _, page in read_glyphs(data, lacking):
+        leave_out("undecodable characters", page.count_unmapped())
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
@@ -331,12 +331,6 @@ def _check_fonts(page: PageObject, fonts: dict[int, tuple[bool, bool]]) -> bool:
     return lacks
 
 
-def _may_be_mixed(page: PageObject) -> bool:
-    """Return whether a page or one of its drawings has an operator that makes text invisible."""
-    parts = (page.get_contents(), *_list_forms(page, set()))
-    return any(part is not None and INVISIBLE_MODE.search(part.get_data()) for part in parts)
-
-
 def _list_forms(part: DictionaryObject, seen: set[int]) -> Iterator[StreamObject]:
     """Yield the drawings (form XObjects) of a page or form, and theirs, each once."""
     drawn = (one.get_object() for one in part.get("/Resources", {}).get("/XObject", {}).values())
@@ -352,8 +346,7 @@ def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, 
 
     It has no invisible text on the pages in ``invisible`` either.
 
-    Layers that are off and mark no text of a page, such as those of whole drawings, are counted. The lines of hidden
-    annotations are returned by page number, for each page that has hidden text.
+    The lines of hidden annotations are returned by page number, for each page that has hidden text.
     """
     has_flags = any(int(flags) & HIDDEN_FLAGS for flags in ANY_FLAGS.findall(data))
     if b"/OCProperties" not in data and b"/ObjStm" not in data and not has_flags and not invisible:
@@ -364,17 +357,15 @@ def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, 
     try:
         reader = PdfReader(io.BytesIO(data))
         has_layers = invisible or _find_layers_off(reader.root_object) or any(map(_has_groups, reader.pages))
-        if not has_layers and not any(_take_annotations(page, (), set()) for page in reader.pages):
+        if not has_layers and not any(_take_annotations(page, set()) for page in reader.pages):
             return data, {}
-        writer, target, found = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO(), set[int]()
-        off, forms = _find_layers_off(writer.root_object), dict[int, set[int]]()
+        writer, target = PdfWriter(clone_from=io.BytesIO(data)), io.BytesIO()
+        off, forms = _find_layers_off(writer.root_object), dict[int, bool]()
         for number, page in enumerate(writer.pages, 1):
             is_mixed = number in invisible
-            own = _hide_text(page, off, writer, forms, is_mixed=is_mixed)
-            texts = _take_annotations(page, off, found)
-            found |= own
-            lines |= {number: texts} if own or texts or is_mixed else {}
-        leave_out("layers that are off, read as if they were on", len(off - found))
+            hides = _hide_text(page, off, writer, forms, is_mixed=is_mixed)
+            texts = _take_annotations(page, off)
+            lines |= {number: texts} if hides or texts or is_mixed else {}
         writer.write(target)
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files, which are read as they are
         leave_out(FAILED_CHECKS)
@@ -383,41 +374,40 @@ def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, 
 
 
 def _hide_text(
-    part: DictionaryObject, off: set[int], writer: PdfWriter, forms: dict[int, set[int]], *, is_mixed: bool
-) -> set[int]:
+    part: DictionaryObject, off: set[int], writer: PdfWriter, forms: dict[int, bool], *, is_mixed: bool
+) -> bool:
     """Remove the text of layers that are off from a page or form, and from the forms that it draws.
 
-    Returns the layers that hide some. ``forms`` has them for each form that was seen, by its identity. Invisible text
-    is removed too if ``is_mixed``.
+    Returns whether there is any. ``forms`` has this for each form that was seen, by its identity. Invisible text is
+    removed too if ``is_mixed``.
     """
     from pypdf.generic import ArrayObject, ByteStringObject, ContentStream, StreamObject
 
-    resources, found = part.get("/Resources", {}), set[int]()
+    resources, found = part.get("/Resources", {}), False
     drawn = {name: one.get_object() for name, one in resources.get("/XObject", {}).items()}
     for form in drawn.values():
         if form.get("/Subtype") == "/Form" and id(form) not in forms:
-            forms[id(form)] = _find_hiding(form, "/OC", off)
+            forms[id(form)] = _is_hidden(form, "/OC", off)
             if forms[id(form)]:
                 _store(form, b"")
             else:
                 forms[id(form)] = _hide_text(form, off, writer, forms, is_mixed=is_mixed)
-        found |= forms.get(id(form), set())
+        found |= forms.get(id(form), False)
     properties = resources.get("/Properties", {})
-    layers = {name: _find_layers(properties, name, off) for name in properties}
-    hidden = {name: own for name, (own, is_hidden) in layers.items() if is_hidden}
-    found |= {
-        layer for own, is_hidden in layers.values() if not is_hidden for layer in own & off
-    }  # in a group with others
+    hidden = {name for name in properties if _is_hidden(properties, name, off)}
     content = part if isinstance(part, StreamObject) else cast("PageObject", part).get_contents()
     stream, depth, operations, modes = ContentStream(content, writer), 0, [], [0]
     is_mixed = is_mixed and INVISIBLE_MODE.search(stream.get_data()) is not None
-    if not (hidden or is_mixed) or len(stream.get_data()) > MAX_LAYERED_BYTES:
+    if not (hidden or is_mixed):
+        return found
+    if len(stream.get_data()) > MAX_LAYERED_BYTES:
+        leave_out("large drawings whose hidden text is read as visible")
         return found
     for operands, operator in stream.operations:
         begins = not depth and operator == b"BDC" and operands[0] == "/OC" and operands[1] in hidden
         if operator in MARKED_CONTENT and (depth or begins):
             depth += -1 if operator == b"EMC" else 1
-        found |= hidden[operands[1]] if begins else set()
+        found |= begins
         _track_mode(modes, operator, operands)
         if (depth or (is_mixed and modes[-1] in INVISIBLE_MODES)) and operator in SHOWN_TEXT:
             operands[-1] = ArrayObject() if operator == b"TJ" else ByteStringObject()
@@ -463,53 +453,40 @@ def _has_groups(page: PageObject) -> bool:
     return any(properties[name].get("/Type") == "/OCMD" for name in properties)
 
 
-def _find_hiding(part: DictionaryObject, key: str, off: Collection[int]) -> set[int]:
-    """Return the object numbers of the layers because of which an entry's content is hidden; empty if it is not."""
-    own, is_hidden = _find_layers(part, key, off)
-    return own if is_hidden else set()
-
-
-def _find_layers(part: DictionaryObject, key: str, off: Collection[int]) -> tuple[set[int], bool]:
-    """Return the object numbers of the layers of an entry, and whether they hide its content."""
+def _is_hidden(part: DictionaryObject, key: str, off: set[int]) -> bool:
+    """Return whether the layers of an entry hide its content."""
     from pypdf.generic import IndirectObject
 
     if key not in part:
-        return set(), False
+        return False
     layer = cast("DictionaryObject", part[key])
     if "/VE" in layer:
-        own = set[int]()
-        return own, not _evaluate(layer.raw_get("/VE"), off, own)
+        return not _evaluate(layer.raw_get("/VE"), off)
     members = layer.raw_get("/OCGs") if "/OCGs" in layer else part.raw_get(key)
     several = members.get_object()
     several = several if isinstance(several, list) else [members]
     own = {one.idnum for one in several if isinstance(one, IndirectObject)}
-    return own, bool(own) and HIDDEN_GROUPS[layer.get("/P", "/AnyOn")](own, set(off))
+    return bool(own) and HIDDEN_GROUPS[layer.get("/P", "/AnyOn")](own, off)
 
 
-def _evaluate(expression: PdfObject, off: Collection[int], own: set[int]) -> bool:
-    """Return whether an expression of layers shows content (ISO 32000-2, 8.11.2.2); its layers are added to ``own``."""
+def _evaluate(expression: PdfObject, off: set[int]) -> bool:
+    """Return whether an expression of layers shows content (ISO 32000-2, 8.11.2.2)."""
     several = expression.get_object()
     if not isinstance(several, list):
-        own.add(cast("IndirectObject", expression).idnum)
         return cast("IndirectObject", expression).idnum not in off
-    states = [_evaluate(one, off, own) for one in several[1:]]
+    states = [_evaluate(one, off) for one in several[1:]]
     return any(states) if several[0] == "/Or" else all(states) if several[0] == "/And" else not all(states)
 
 
-def _take_annotations(page: PageObject, off: Collection[int], found: set[int]) -> list[str]:
-    """Remove the hidden annotations and form fields with text from a page, and return their texts.
-
-    The layers that hide some are added to ``found``.
-    """
+def _take_annotations(page: PageObject, off: set[int]) -> list[str]:
+    """Remove the hidden annotations and form fields with text from a page, and return their texts."""
     from pypdf.generic import ArrayObject, NameObject
 
     kept, lines = ArrayObject(), list[str]()
     for one in page.get("/Annots") or ():
         note = one.get_object()
-        layers = _find_hiding(note, "/OC", off)
-        is_hidden = note.get("/F", 0) & HIDDEN_FLAGS or layers
+        is_hidden = note.get("/F", 0) & HIDDEN_FLAGS or _is_hidden(note, "/OC", off)
         text = " ".join(_describe_annotation(note).split()) if is_hidden else ""
-        found |= layers
         lines += [text] if text else []
         kept += [] if text else [one]
     if lines:
@@ -538,17 +515,8 @@ def _describe_annotation(note: DictionaryObject) -> str:
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
-def _read_unseen(
-    data: bytes, whole: bytes, file: PdfPages, read: Mapping[int, str], notes: Mapping[int, Sequence[str]]
-) -> tuple[dict[int, str], list[int]]:
-    """Read the pages that are not in ``read`` with pypdf, and add to the others what is hidden on them.
-
-    Args:
-        data: The file without what ``_strip_hidden`` removes.
-        whole: The file with it.
-        file: Its pages.
-        read: Texts of pages by number.
-        notes: Lines of hidden annotations, for each page that has hidden text in ``whole``.
+def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+    """Read the pages that are not in ``read`` with pypdf.
 
     Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged.
     """
@@ -557,74 +525,40 @@ def _read_unseen(
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     texts: dict[int, str] = {}
     damaged: list[int] = []
-    hiding: dict[int, tuple[PageObject, PageObject]] = {}
     try:
         sources = PdfReader(io.BytesIO(data)).pages
-        wholes = PdfReader(io.BytesIO(whole)).pages if notes else sources
-        for page in file.pages:
+        for page in (page for page in file.pages if page.number not in read):
             source = sources[page.number - 1]
             content = merged.get_data() if (merged := source.get_contents()) is not None else b""
-            if page.number not in read:
-                stored = getattr(source.get("/Contents"), "_data", b"")
-                damaged += [page.number] if not content and len(stored) > EMPTY_STREAM_BYTES else []
-                text = source.extract_text().strip()
-                if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
-                    texts[page.number] = normalise(text)
-            if (page.number in read and not page.is_scan and page.exceeds) or page.number in notes:
-                hiding[page.number] = source, wholes[page.number - 1]
-        for number, lines in zip(hiding, _find_hidden_lines(list(hiding.values())), strict=True):
-            lines += notes.get(number, ())
-            if lines and take_hidden("lines that are invisible or outside the visible area", len(lines)):
-                text = texts.get(number) or read.get(number, "")
-                texts[number] = "\n\n".join(filter(None, [text, *(normalise(one) + HIDDEN_MARK for one in lines)]))
+            stored = getattr(source.get("/Contents"), "_data", b"")
+            damaged += [page.number] if not content and len(stored) > EMPTY_STREAM_BYTES else []
+            text = source.extract_text().strip()
+            if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
+                texts[page.number] = normalise(text)
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)
     return texts, damaged
 
 
-def _find_hidden_lines(pages: Sequence[tuple[PageObject, PageObject]]) -> list[list[str]]:
-    """Return for each page, given without and with its hidden text, the lines that are hidden or outside it."""
-    shown = _parse_items([page for page, _ in pages], shows_all=False)
-    whole = _parse_items([page for _, page in pages], shows_all=True)
-    return [_subtract_items(items, seen) for seen, items in zip(shown, whole, strict=True)]
+def _add_hidden(
+    data: bytes, whole: bytes, file: PdfPages, texts: dict[int, str], notes: Mapping[int, Sequence[str]]
+) -> None:
+    """Add to the texts of pages, by number, what is hidden on them.
 
-
-def _parse_items(pages: Sequence[PageObject], *, shows_all: bool) -> list[list[TextItem]]:
-    """Parse pages as they are, or three times as wide and high with all text visible."""
-    from liteparse.parser import LiteParse
-    from pypdf import PdfWriter
-    from pypdf.generic import ContentStream, RectangleObject
-
-    writer, target = PdfWriter(), io.BytesIO()
-    for source in pages:
-        page = writer.add_page(source)
-        if shows_all:
-            left, bottom, right, top = source.mediabox
-            edges = (2 * left - right, 2 * bottom - top, 2 * right - left, 2 * top - bottom)
-            page.mediabox = page.cropbox = RectangleObject(edges)
-            if (merged := source.get_contents()) is not None:
-                stream = ContentStream(None, writer)
-                stream.set_data(INVISIBLE_MODE.sub(b"0 Tr", merged.get_data()))
-                page.replace_contents(stream)
-            for form in _list_forms(page, set()):
-                if INVISIBLE_MODE.search(content := form.get_data()):
-                    _store(form, INVISIBLE_MODE.sub(b"0 Tr", content))
-    writer.write(target)
-    parser = LiteParse(ocr_enabled=False, quiet=True, image_mode="off", output_format="text")
-    return [page.text_items for page in parser.parse(target.getvalue()).pages] if pages else []
-
-
-def _subtract_items(items: Sequence[TextItem], seen: Sequence[TextItem]) -> list[str]:
-    """Return the lines of the items whose text is not among the seen ones."""
-    known = Counter(item.text.strip() for item in seen)
-    lines: dict[int, list[str]] = {}
-    for item in items:
-        text = item.text.strip()
-        if known[text]:
-            known[text] -= 1
-        else:
-            lines.setdefault(round(item.y), []).append(text)
-    return [" ".join(line) for line in lines.values() if ANY_WORD.search(" ".join(line))]
+    Args:
+        data: The file without what ``_strip_hidden`` removes.
+        whole: The file with it.
+        file: Its pages.
+        texts: Texts of pages by number.
+        notes: Lines of hidden annotations, for each page that has hidden text in ``whole``.
+    """
+    hidden = {page.number: [*page.unseen] for page in file.pages if page.has_text}
+    for (number, page), (_, seen) in zip(read_glyphs(whole, notes), read_glyphs(data, notes), strict=True):
+        hidden[number] = [*hidden.get(number, ()), *find_lost_lines(page.text, seen.text), *notes[number]]
+    for number, lines in hidden.items():
+        if lines and take_hidden("lines that are invisible or outside the visible area", len(lines)):
+            marked = (normalise(one) + HIDDEN_MARK for one in lines)
+            texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), *marked]))
 
 
 def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:

@@ -110,6 +110,9 @@ ENCODED = [
     ("הספינה הגיעה לנמל בבוקר והמטען נפרק אל המחסן הצפוני.", "cp1255"),
     ("أُغلقت البوابة أيضًا، ثم فُتحت مجدّدًا.", "iso8859_6"),
     ("İstanbul ağaç şöğüş ığdır.", "cp1254"),
+    ("İstanbul ağaç şöğüş ığdır.", "cp857"),
+    ("המשאבה ממלאת את המיכל", "cp862"),
+    ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "mac_latin2"),
 ]
 
 
@@ -130,7 +133,7 @@ def test_two_words_of_different_western_languages_are_not_thai() -> None:
 
 def test_names_that_mean_the_same_in_windows_1252_are_not_taken_for_another_alphabet() -> None:
     for text in ("café", "25 °C", "Zürich, São Paulo, Ærø, jalapeño", "© 2030 Kelp", "naïve — résumé"):
-        assert guess_encoding(text.encode("cp1252")) == "cp1252"
+        assert guess_encoding(text.encode("cp1252"))[0] == "cp1252"
 
 
 def test_the_encoding_of_a_source_is_used_for_its_texts() -> None:
@@ -158,6 +161,40 @@ def test_a_nul_in_a_log_is_counted_and_a_binary_file_is_refused() -> None:
 
 def test_the_colours_of_a_log_are_removed() -> None:
     assert read("\x1b[1;31mERROR\x1b[0m pump 7\x1b[K stopped [7m]", "pump.log").text == "ERROR pump 7 stopped [7m]"
+
+
+def test_addresses_and_letters_that_a_terminal_does_not_show_are_removed() -> None:
+    log = "\x1b]8;;http://x.example\x07Pump 7\x1b]8;;\x07 stopped; N\bNA\bAM\bME\bE, _\bo_\bi_\bl"
+    assert read(log, "pump.log").text == "Pump 7 stopped; NAME, oil"
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Ключи у сторожа порта.",
+        "창고 열쇠는 항구에 있습니다.",
+        "仓库的钥匙由港口看守人保管。",
+        "กุญแจคลังสินค้าอยู่กับยาม",
+        "The keys.",
+    ],
+)
+def test_utf_16_without_a_mark_is_read_in_any_script(line: str, codec: str) -> None:
+    document = read(f"{line}\n{line}\r\n{line}".encode(codec), "keys.txt")
+    assert document.text.split("\n") == [line] * 3 and document.metadata == {"encoding": codec}
+    with pytest.raises(UnreadableDocument, match="binary"):
+        read(b"ab\0cd\0ef\0gh\0" * 30, "blob.txt")
+
+
+def test_emoji_in_halves_are_read_and_letters_that_were_lost_before_are_counted() -> None:
+    assert read(b"Pump 7 \xed\xa0\xbd\xed\xb8\x80 runs", "java.log").text == "Pump 7 😀 runs"
+    document = read("Der SchlÃ¼ssel hÃ¤ngt; itâ€™s late.", "old.txt")
+    assert document.metadata["left_out"] == {"letters that an earlier program decoded wrongly (Ã¼ for ü), kept": 3}
+
+
+def test_an_encoding_that_explains_little_is_noted() -> None:
+    document = read("Größe der Tür für alle Bäcker".encode("hp_roman8"), "a.txt")
+    assert list(document.metadata["left_out"]) == ["bytes whose encoding is uncertain"]
 
 
 def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:

@@ -148,8 +148,12 @@ PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
     "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154",
 ))  # fmt: skip
+ENCODED_PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # of surrogates
+MOJIBAKE = re.compile("Ã[\x80-\xa0¡-©¬-º¼-¿‚-„†-‰Šš›œžŸ]|â€[\x80-\x9d˜™œžš“”¦]")
 SURROGATE = re.compile("[\ud800-\udfff]")  # of a pair whose other half is missing; \\ud83d in JSON, for example
-TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
+CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\f\v\x1b"))
+NOT_ASCII = bytes([*range(32), *range(127, 256)])
+MAX_CONTROL_SHARE = 0.05  # of the bytes of a text
 
 
 def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
@@ -174,13 +178,14 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     if chosen or (codec or "utf-8") not in ("utf-8", "utf-8-sig"):
         record_fact("encoding", _label_encoding(codec or "utf-8"))
     leave_out("NUL characters", text.count("\0"))
+    leave_out("letters that an earlier program decoded wrongly (Ã¼ for ü), kept", len(MOJIBAKE.findall(text)))
     return text
 
 
 def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
     """Return the encoding of bytes without a byte order mark, and the text if all of them can be decoded."""
-    if _is_unmarked_utf16(data[:SAMPLE_BYTES]):
-        return ("utf-16-be" if data[0] == 0 else "utf-16-le"), None
+    if (unmarked := _find_unmarked_utf16(data[:SAMPLE_BYTES])) is not None:
+        return unmarked, None
     codec = find_codec(declared)
     if codec is not None and codec.startswith("utf-16"):
         codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
@@ -198,20 +203,21 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         text, broken = _decode_leniently(data, codec)
         if broken <= len(text) * MAX_BROKEN_SHARE:
             return codec, None if broken else text
-    guess = guess_encoding(data)
+    guess, score = guess_encoding(data)
     least = MIN_DECLARED_UTF8_SHARE if codec == "utf-8" else MIN_MIXED_UTF8_SHARE
     if share >= least and guess not in MULTI_BYTE_CODECS:
         text = data.decode("utf-8", errors="windows-1252")
         leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
         record_fact("encoding", "utf-8")
         return "utf-8", text
+    leave_out("bytes whose encoding is uncertain", 0 if score >= MIN_SCORE else sum(map(len, NON_ASCII.findall(data))))
     return guess, _try_decode(data, guess)
 
 
 def _utf8_share(data: bytes) -> float:
     """Return the share of valid UTF-8 among non-ASCII sequences; 1.0 if only the end is cut off."""
     try:
-        data.decode("utf-8")
+        _decode(data, "utf-8", "whatwg")
         return 1.0
     except UnicodeDecodeError as error:
         is_cut = error.reason == "unexpected end of data" and not data[: error.start].isascii()
@@ -281,18 +287,25 @@ def find_codec(label: str | None) -> str | None:
 def looks_binary(data: bytes) -> bool:
     """Return whether over 5% of the bytes are control characters, unless they are UTF-16 without a byte order mark."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
-    if not sample:
-        return False
-    if b"\0" in sample and _is_unmarked_utf16(data[:SAMPLE_BYTES]):
-        return False
-    controls = sum(sample.count(byte) for byte in range(32) if byte not in TEXT_CONTROLS)
-    return controls > len(sample) * 0.05
+    controls = len(sample) - len(sample.translate(None, CONTROLS))
+    return controls > len(sample) * MAX_CONTROL_SHARE and _find_unmarked_utf16(data[:SAMPLE_BYTES]) is None
 
 
-def _is_unmarked_utf16(sample: bytes) -> bool:
-    """Return whether bytes are UTF-16 without a byte order mark, with NULs only at every second byte."""
+def _find_unmarked_utf16(sample: bytes) -> str | None:
+    """Return the codec of UTF-16 without a byte order mark, or None; nearly all NULs are at every second byte."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    return len(sample) >= 8 and max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01
+    if len(sample) < 8 or min(even, odd) >= len(sample) * MAX_CONTROL_SHARE:
+        return None
+    if max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01:
+        return "utf-16-be" if even > odd else "utf-16-le"
+    foreign, controls = (len(sample) - len(sample.translate(None, some)) for some in (NOT_ASCII, CONTROLS))
+    if controls <= len(sample) * MAX_CONTROL_SHARE or foreign < len(sample) * 0.2:
+        return None
+    texts = {  # in other letters than Latin ones
+        codec: codecs.getincrementaldecoder(codec)("replace").decode(sample) for codec in ("utf-16-le", "utf-16-be")
+    }
+    codec = max(texts, key=lambda each: sum(map(texts[each].count, " \n、。，")))
+    return codec if all(char.isprintable() or char.isspace() for char in texts[codec]) else None
 
 
 def _try_decode(data: bytes, encoding: str | None) -> str | None:
@@ -313,7 +326,7 @@ def _decode_missing(error: UnicodeError, replacement: str = "") -> tuple[str, in
     """Decode bytes that browsers accept and Python's codec does not; an error handler for ``codecs``.
 
     These are control characters in Windows code pages, the euro sign in GBK, and the JIS rows that Windows added, such
-    as ①, which cp932 assigns to the same two bytes.
+    as ①, which cp932 assigns to the same two bytes. CESU-8, which Java and Oracle write, is read as UTF-8.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -332,6 +345,8 @@ def _decode_missing(error: UnicodeError, replacement: str = "") -> tuple[str, in
             character = bytes((lead, trail)).decode("cp932", "replace")
             if "\ufffd" not in character:
                 return character, start + 2
+    if error.encoding == "utf-8" and (pair := ENCODED_PAIR.match(error.object, start)):
+        return pair[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16"), pair.end()
     if not replacement:
         raise error
     return replacement, max(error.end, start + 1)
@@ -370,16 +385,16 @@ ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        ("cp1250", "iso8859_2", "cp852"),
+        ("cp1250", "iso8859_2", "cp852", "mac_latin2"),
         ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîșțşţ"),
     ),
-    (("cp1254", "iso8859_9"), ("çğıöşüâîûİ",)),
+    (("cp1254", "iso8859_9", "cp857"), ("çğıöşüâîûİ",)),
     (("cp1257", "iso8859_13", "iso8859_4"), ("āčēģīķļņšūž", "ąčęėįšųūž", "äõöüšž")),
     (("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"), (CYRILLIC_LETTERS,)),
     (("cp1251", "koi8_u", "cp866", "iso8859_5"), (CYRILLIC_LETTERS[:32] + "іїєґ",)),
     (("cp1251", "iso8859_5", "cp855"), (CYRILLIC_LETTERS[:32] + "ђјљњћџѓќѕ", CYRILLIC_LETTERS + "іў")),
     (("cp1253", "iso8859_7", "cp737"), ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",)),
-    (("cp1255", "iso8859_8"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
+    (("cp1255", "iso8859_8", "cp862"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
     (
         ("cp1256", "iso8859_6"),
         ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652",),
@@ -399,6 +414,7 @@ ODD_SIGN = re.compile(
 LATIN_NEXT_TO_OTHER = re.compile(
     "[A-Za-z](?=[^\\W\\d_\\x00-\u024f]|[\u0e31-\u0e4e])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])"
 )
+MIN_SCORE = 0.8  # of an encoding that is certain
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
 FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלארתבמש"
 # The most frequent Chinese characters: in a short text, chance does not give them.
@@ -433,8 +449,8 @@ LETTER_NEXT_TO_CHARACTER = re.compile("[a-z](?=[\u3400-\u9fff\uac00-\ud7a3])|[\u
 HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
-def guess_encoding(data: bytes) -> str:
-    """Guess the encoding from the words around non-ASCII bytes: windows-1252, or one that is clearly better.
+def guess_encoding(data: bytes) -> tuple[str, float]:
+    """Guess the encoding by the words around non-ASCII bytes: windows-1252, or a clearly better one, and its score.
 
     A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
     words with consistent capitalisation; a multi-byte encoding by the share of frequent characters. If both explain all
@@ -442,7 +458,7 @@ def guess_encoding(data: bytes) -> str:
     """
     windows = _sample_windows(data)
     if LATIN_9.search(windows) and not C1_BYTE.search(data) and _score_codec(windows, "iso8859_15", LATIN) > 0.8:
-        return "iso8859_15"
+        return "iso8859_15", 1.0
     best, best_score = "cp1252", _score_codec(windows, "cp1252", LATIN) + WIN_MARGIN
     for codec, charset, leads in CHARACTER_SETS:
         score = _score_multi_byte(data, codec, charset, leads)
@@ -452,7 +468,7 @@ def guess_encoding(data: bytes) -> str:
         for codec in codecs_:
             if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
                 best, best_score = codec, score
-    return best
+    return best, best_score
 
 
 def _sample_windows(data: bytes) -> bytes:

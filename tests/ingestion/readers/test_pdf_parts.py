@@ -149,6 +149,20 @@ def test_vertical_writing_is_read_by_columns_from_the_right() -> None:
     assert read_bytes(target.getvalue(), "library.pdf").text == expected
 
 
+def test_columns_of_vertical_writing_of_different_length_keep_their_order() -> None:
+    pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3", isVertical=True))
+    columns = "図書館は九時に開きます。本を三冊借りられます。", "返却は二週間後です。遅れた場合は罰金です。", "三月は休みです。"
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("HeiseiMin-W3", 14)
+        for place, column in enumerate(columns):
+            canvas.drawString(500 - 30 * place, 780, column)
+        canvas.setFont("Helvetica", 9)
+        canvas.drawString(280, 20, "Sheet 12")
+
+    assert read_bytes(drawn(draw), "library.pdf").text == "".join(columns) + "\n\nSheet 12"
+
+
 def test_junk_before_the_signature_spoils_nothing() -> None:
     data = files.pdf((("Otters", "Otters hold hands while they sleep."),))
     for junk in (b"\n", b"\xef\xbb\xbf", b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"):
@@ -212,6 +226,18 @@ def test_each_chosen_entry_of_a_list_is_read() -> None:
     writer.pages[0][NameObject("/Annots")] = ArrayObject([field])
     writer._root_object[NameObject("/AcroForm")] = DictionaryObject({NameObject("/Fields"): ArrayObject([field])})
     assert read_bytes(write(writer), "berths.pdf").text == "Berths\n\n- berth: North, West"
+
+
+def test_a_value_that_is_not_drawn_is_read_even_if_its_words_are_elsewhere_on_the_page() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 700, "The crew of six, with berths North and South")
+        canvas.acroForm.textfield(name="crew", value="six", x=200, y=600, width=150, height=20)
+        canvas.acroForm.listbox(name="berth", value="North", options=["North", "South"], x=200, y=500, height=50)
+
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(draw)))
+    del writer.pages[0]["/Annots"][0].get_object()["/AP"]
+    text = read_bytes(write(writer), "berths.pdf").text
+    assert text.endswith("\n\n- crew: six\n- berth: North")
 
 
 @pytest.mark.parametrize("end", [b"xref", b"trailer", b"/Root"])

@@ -28,13 +28,12 @@ from workbench.ingestion.readers.pdf.tables import (
     contains_all_words,
     insert_figure_tables,
     list_blocks,
-    split_words,
 )
 from workbench.ingestion.text import format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
+    from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 # --- Prose that the parser cut into table cells ---
 
@@ -143,13 +142,14 @@ class PageTexts:
     margins: tuple[MarginLine, ...]  # short lines in its margins, which may be running lines
 
 
-def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = ()) -> PageTexts:
+def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = (), vertical: Sequence[str] = ()) -> PageTexts:
     """Return the texts of a page that liteparse has parsed with its blocks.
 
-    Lines cut into cells are restored, and tables of figures are rebuilt.
+    Lines cut into cells are restored, and tables of figures are rebuilt. ``vertical`` replaces the blocks if the page
+    is written vertically.
     """
     texts = page.markdown.split("\n\n")
-    rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
+    rebuilt = list(vertical) or insert_figure_tables(page, restore_cut_lines(page, texts))
     rebuilt = _write_words(rebuilt, [*_find_suspended_words(page), *raised])
     # What the blocks lack: rotated lines, such as watermarks, stamps and names of axes.
     lost = find_lost_lines("\n".join(item.text for item in page.text_items), "\n".join(rebuilt))
@@ -285,12 +285,20 @@ class PageGlyphs:
 
     def measure(self, at: int) -> tuple[float, float]:
         """Return the size of a glyph, and the height of its baseline in the direction of its text, in points."""
-        matrix, x, y = _Matrix(), ctypes.c_double(), ctypes.c_double()
+        matrix = _Matrix()
         self._library.FPDFText_GetMatrix(self._page, at, ctypes.byref(matrix))
-        self._library.FPDFText_GetCharOrigin(self._page, at, ctypes.byref(x), ctypes.byref(y))
         scale = hypot(matrix.c, matrix.d) or 1.0
-        height = (x.value * matrix.c + y.value * matrix.d) / scale
-        return self._size(at) * scale, height
+        x, y = self._origin(at)
+        return self._size(at) * scale, (x * matrix.c + y * matrix.d) / scale
+
+    def locate(self, first: int, last: int) -> tuple[float, tuple[float, float], tuple[float, float]]:
+        """Return the size of the first glyph of a line, and where it and the last one are, from the lower left."""
+        return self.measure(first)[0], self._origin(first), self._origin(last)
+
+    def _origin(self, at: int) -> tuple[float, float]:
+        x, y = ctypes.c_double(), ctypes.c_double()
+        self._library.FPDFText_GetCharOrigin(self._page, at, ctypes.byref(x), ctypes.byref(y))
+        return x.value, y.value
 
 
 def read_glyphs(data: bytes, numbers: Iterable[int]) -> Iterator[tuple[int, PageGlyphs]]:
@@ -380,10 +388,25 @@ def list_form_fields(page: ParsedPage) -> list[str]:
             chosen = f": {value}" if one.checked and value not in ("Yes", "On") else ""
             lines.append(f"{CHECKED_BOX if one.checked else UNCHECKED_BOX} {name}{chosen}")
         elif one.type in ("text", "combobox", "listbox") and not one.field_flags & PASSWORD_FLAG:
-            value = ", ".join(one.selected_options) if len(one.selected_options) > 1 else value
-            if value and value not in " ".join(page.text.split()):
-                lines.append(f"{name}: {value}" if name else value)
+            value = ", ".join(one.selected_options) or value
+            is_drawn = one.type != "listbox" and value in _read_area(page, one.rect)  # which draws all its options
+            lines += [f"{name}: {value}" if name else value] if value and not is_drawn else []
     return ["\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+def _read_area(page: ParsedPage, area: AnnotationRect | None) -> str:
+    """Return the text of a page on the lines of an area, or of the whole page."""
+    lines = (
+        item.text
+        for item in page.text_items
+        if area is None
+        or (
+            area.y <= item.y + item.height / 2 <= area.y + area.height
+            and item.x < area.x + area.width
+            and item.x + item.width > area.x
+        )
+    )
+    return " ".join(" ".join(lines).split())
 
 
 def _list_free_texts(page: ParsedPage) -> list[str]:
@@ -402,36 +425,32 @@ def _list_free_texts(page: ParsedPage) -> list[str]:
 
 # --- Vertical writing of Chinese and Japanese ---
 
-MIN_VERTICAL_SHARE = 0.7  # of the CJK characters of a page that must be alone on their line in their column
+MIN_VERTICAL_SHARE = 0.7  # of the CJK characters of a page that must be in vertical lines
 MIN_VERTICAL_CHARS = 20
-MAX_VERTICAL_GAP = 0.8  # character heights between two characters of one column
+MAX_VERTICAL_GAP = 1.5  # character heights from one character of a column to the next
 CJK_LETTER = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
-def _order_vertical_text(page: ParsedPage) -> list[str]:
-    """Return the columns of a vertically written page, from the right; [] for other pages."""
-    placed = [(piece, item) for item in page.text_items for piece in split_words(item)]
-    alone = [(piece, item) for piece, item in placed if CJK_LETTER.fullmatch(piece.text)]
-    if len(alone) < max(MIN_VERTICAL_CHARS, MIN_VERTICAL_SHARE * len(CJK_LETTER.findall(page.text))):
+def order_vertical_text(page: PageGlyphs) -> list[str]:
+    """Return the columns of a vertically written page, from the right, and its other lines; [] for other pages."""
+    letters = len(CJK_LETTER.findall(page.text))
+    if letters < MIN_VERTICAL_CHARS:
         return []
-    middles: list[float] = []
-    for piece, item in sorted(alone, key=lambda one: -one[0].left):
-        middle = (piece.left + piece.right) / 2
-        if not middles or middles[-1] - middle > item.height / 2:
-            middles.append(middle)
-    columns: list[list[tuple[float, float, str]]] = [[] for _ in middles]
-    for piece, item in placed:
-        middle = (piece.left + piece.right) / 2
-        nearest = min(range(len(middles)), key=lambda place: abs(middles[place] - middle))
-        columns[nearest].append((item.y, item.height, piece.text))
-    text = ""
-    for column in columns:
-        bottom = inf
-        for top, height, characters in sorted(column):
-            text += "\n\n" if top - bottom > MAX_VERTICAL_GAP * height else ""
-            text += characters
-            bottom = top + height
-    return text.split("\n\n")
+    columns: list[tuple[float, float, float, str]] = []
+    others: list[str] = []
+    for match in re.finditer(r"[^\r\n]+", page.text):
+        size, (left, top), (right, bottom) = page.locate(match.start(), match.end() - 1)
+        if top - bottom > abs(right - left) or (len(match[0]) == 1 and CJK_LETTER.match(match[0])):
+            columns.append((-round(left / (size or 1.0)), -top, MAX_VERTICAL_GAP * size - bottom, match[0]))
+        else:
+            others.append(match[0])
+    if len(CJK_LETTER.findall("".join(text for *_, text in columns))) < MIN_VERTICAL_SHARE * letters:
+        return []
+    text, end = "", inf
+    for _, top, reached, line in sorted(columns):
+        text += "\n\n" + line if top > end else line
+        end = reached
+    return [*text.split("\n\n"), *others]
 
 
 def strip_running_lines(pages: Sequence[PageTexts]) -> list[str]:

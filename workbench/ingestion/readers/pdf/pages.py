@@ -21,6 +21,7 @@ from workbench.ingestion.readers.pdf.layout import (
     find_raised_words,
     has_raised_text,
     make_page_texts,
+    order_vertical_text,
     read_glyphs,
 )
 
@@ -350,7 +351,9 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         exceeds=_exceeds_page(page),
         is_mixed=glyphs.is_mixed,
         unseen=() if garbled or covered else tuple(find_lost_lines(glyphs.text, page.text)),
-        texts=make_page_texts(page, find_raised_words(glyphs) if has_raised_text(page) else ()),
+        texts=make_page_texts(
+            page, find_raised_words(glyphs) if has_raised_text(page) else (), order_vertical_text(glyphs)
+        ),
         charts=find_charts(page),
     )
 

@@ -87,11 +87,10 @@ def check_line(path: Path, number: int, line: str) -> str:
 
 
 def read_id(path: Path, number: int, row: JsonObject) -> str:
-    """Return a line's ``_id`` or ``id``. Raises InvalidInput if there is none."""
-    key = row.get("_id", row.get("id"))
-    if key is None or not clean_id(str(key)):
-        raise InvalidInput(f"{path.name}, line {number} has no '_id' or 'id'; add one.")
-    return clean_id(str(key))
+    """Return a line's ``_id`` or ``id``, under any of its names. Raises InvalidInput if there is none."""
+    if key := clean_id(str(_pick(row, "id"))):
+        return key
+    raise InvalidInput(f"{path.name}, line {number} has no '_id' or 'id'; add one.")
 
 
 def clean_id(text: str) -> str:
@@ -255,7 +254,7 @@ def read_corpus(path: Path, problems: list[str]) -> list[IngestItem]:
         key = read_id(path, number, row)
         if key in documents:
             raise InvalidInput(f"{path.name}, line {number}: duplicate id {key!r}; make ids unique.")
-        title, text = str(row.get("title") or "").strip(), str(row.get("text") or "")
+        title, text = str(row.get("title") or "").strip(), str(_pick(row, "text"))
         documents[key] = IngestItem(
             key=key,
             name=f"{key}.txt",
@@ -284,7 +283,7 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
     questions: dict[str, Question] = {}
 
     def parse(number: int, row: JsonObject) -> None:
-        key, text = read_id(path, number, row), str(row.get("text") or "").strip()
+        key, text = read_id(path, number, row), str(_pick(row, "text")).strip()
         if not text or key in questions:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
@@ -326,6 +325,7 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
 def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
     """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
     judgments: list[Judgment] = []
+    grades: dict[tuple[str, str], int] = {}
     broken: list[str] = []
     first = True
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -336,8 +336,13 @@ def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -
             continue
         try:
             check_line(path, number, line)
-            question_id, document, grade = cells
-            judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
+            question_id, document, given = cells
+            grade = _parse_grade(path, number, float(given))
+            if grades.setdefault((question_id, document), grade) != grade:
+                broken.append(
+                    f"{path.name}, line {number}: {document!r} has two grades for {question_id!r}; this one is used."
+                )
+            judgments.append(Judgment(question_id, document, grade))
         except InvalidInput as error:
             broken.append(str(error))
         except ValueError:
@@ -433,10 +438,7 @@ def _write_and_load(name: str, corpus: _Rows, queries: _Rows, qrels: _Rows | Pat
         folder = Path(place)
         for file_name, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
             with (folder / file_name).open("w", encoding="utf-8") as file:
-                for row in rows:
-                    own: dict[str, object] = {"_id": str(_pick(row, "id")), "text": _pick(row, "text")}
-                    own |= {key: row[key] for key in ("title", "metadata", "reference_answer", "turns") if row.get(key)}
-                    file.write(json.dumps(own, default=str) + "\n")
+                file.writelines(json.dumps(dict(row), default=str) + "\n" for row in rows)
         if isinstance(qrels, Path):
             shutil.copyfile(qrels, folder / "qrels.tsv")
         else:

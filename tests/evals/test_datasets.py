@@ -41,6 +41,24 @@ def test_a_first_judgment_that_cannot_be_read_is_no_header(beir: WriteTestSet) -
     assert problem.startswith("qrels.tsv, line 1: expected query, document and grade")
 
 
+def test_two_grades_of_one_pair_are_named_and_the_later_one_is_used(beir: WriteTestSet) -> None:
+    root = beir()
+    (root / "qrels.tsv").write_text("q1\tcats\t1\nq1\tcats\t1\nq1\tcats\t2\n")
+    test_set = load_test_set(root)
+    assert test_set.qrels == {"q1": {"cats": 2}}
+    assert test_set.problems == ("qrels.tsv, line 3: 'cats' has two grades for 'q1'; this one is used.",)
+
+
+def test_fields_may_have_the_names_of_other_collections(beir: WriteTestSet) -> None:
+    root = beir()
+    (root / "queries.jsonl").write_text('{"query_id": 1, "query": "Who purrs?"}\n')
+    (root / "corpus.jsonl").write_text('{"docid": "cats", "contents": "Cats purr."}\n')
+    (root / "qrels.tsv").write_text("1\tcats\t1\n")
+    test_set = load_test_set(root)
+    assert [(question.id, question.text) for question in test_set.questions] == [("1", "Who purrs?")]
+    assert [(item.key, item.load()) for item in test_set.corpus.documents] == [("cats", b"Cats purr.")]
+
+
 def test_a_broken_line_of_any_file_is_named_and_the_others_are_read(beir: WriteTestSet) -> None:
     root = beir()
     numbers = []

@@ -13,6 +13,7 @@ from llama_index.vector_stores.postgres import PGVectorStore
 from numpy.typing import NDArray
 
 from benchmarks.loading import BenchCorpus
+from benchmarks.statements import baseline
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
 from workbench.storage.database import Database, statement
@@ -59,12 +60,12 @@ def copy_to_framework(database: Database, index: Index) -> PGVectorStore:
         engine=sync_engine,
         async_engine=async_engine,
     )
-    database.rows(statement("bench_framework_drop", index.name))
+    database.rows(baseline("framework_drop", index.name))
     store._initialize()  # pyright: ignore[reportPrivateUsage]
-    database.rows(statement("bench_copy_to_framework", index.name))
+    database.rows(baseline("framework_copy", index.name))
     store.hnsw_kwargs = dict(HNSW_DEFAULTS)
     store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
-    database.autocommit(statement("bench_framework_analyse", index.name))
+    database.autocommit(baseline("framework_analyse", index.name))
     return store
 
 
@@ -146,7 +147,7 @@ class Bench:
 
     def raw_vector(self, limit: int = RESULT_LIMIT) -> TimedCall:
         """Return a timed call of the bare vector statement, with the same ef_search."""
-        nearest_ones = statement("bench_nearest", self._index.name, breadth="breadth_by_size")
+        nearest_ones = baseline("nearest", self._index.name)
 
         def run(question: EncodedQuestion) -> object:
             parameters = {"vector": format_vector(question[1]), "limit": limit, "index": self._index.name}
@@ -180,16 +181,16 @@ class Bench:
                 "limit": limit,
             }
             with self._store.reading() as connection:
-                return connection.execute(statement("bench_bm25", self._index.name), parameters).fetchall()
+                return connection.execute(baseline("bm25", self._index.name), parameters).fetchall()
 
         return run
 
     def _keep_plain_postings(self) -> None:
         """Copy the postings to one row each, for plain SQL."""
         database = self._workbench.corpus.database
-        for step in ("bench_plain_drop", "bench_plain", "bench_plain_index"):
-            database.rows(statement(step, self._index.name))
-        database.autocommit(statement("bench_plain_analyse", self._index.name))
+        for step in ("plain_drop", "plain", "plain_index"):
+            database.rows(baseline(step, self._index.name))
+        database.autocommit(baseline("plain_analyse", self._index.name))
 
     def _weights(self) -> dict[str, TermWeights]:
         from workbench.retrieval.bm25 import weigh_terms

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.figures import WalkRow
 from benchmarks.latency import RESULT_LIMIT, EncodedQuestion, format_vector
 from benchmarks.loading import BenchCorpus
+from benchmarks.statements import baseline
 from workbench.storage.database import Connection, Query, statement
 
 EF_SEARCH_VALUES = (100, 200, 400, 600, 1000)  # 1000 is pgvector's maximum
@@ -24,8 +25,8 @@ def sweep_ef_search(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -
     with corpus.wb.corpus.database.transaction() as connection:
         truths = [_fetch_ids(connection, exact, question)[0] for question in questions]
         for width in EF_SEARCH_VALUES:
-            connection.execute(statement("bench_width"), {"width": str(width)})
-            walked = [_fetch_ids(connection, statement("bench_nearest_ids", name), question) for question in questions]
+            connection.execute(baseline("width", name), {"width": str(width)})
+            walked = [_fetch_ids(connection, baseline("nearest_ids", name), question) for question in questions]
             pairs = [(truth, found) for truth, (found, _) in zip(truths, walked, strict=True)]
             rows.append(
                 {

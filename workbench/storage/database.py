@@ -484,11 +484,11 @@ class Table:
             raise missing
         return row
 
-    def _column(self, name: str, values: Values = ()) -> list[Any]:
-        return [next(iter(row.values())) for row in self._rows(name, values)]
+    def _column(self, name: str, values: Values = (), **parts: str) -> list[Any]:
+        return [next(iter(row.values())) for row in self._rows(name, values, **parts)]
 
-    def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
-        return next(iter(self._column(name, values)), None)
+    def _value(self, name: str, values: Values = (), **parts: str) -> Any:  # noqa: ANN401 - the type of its column
+        return next(iter(self._column(name, values, **parts)), None)
 
 
 def _check_connection(connection: psycopg.Connection[Any]) -> None:
@@ -672,7 +672,7 @@ def _apply_settings(engine: Engine, url: str) -> None:
 # Named SQL statements from ``sql/*.sql``.
 #
 # A file consists of blocks that start with ``-- name: purpose``. The tables of an index are written as the placeholders
-# ``{data}``, ``{lexicon}``, ``{postings}`` and ``{full_text}``; values are always bound parameters.
+# ``{data}``, ``{lexicon}`` and ``{postings}``; values are always bound parameters.
 
 _HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
 _PURPOSE = re.compile(r"\A(\s*--.*\n)*")  # further comment lines, which are not sent to the server
@@ -704,11 +704,8 @@ def statement(name: str, index: str | None = None, **parts: str | int) -> sql.SQ
     """
     tables = {}
     if index is not None:
-        tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings", "full_text")}
-        tables["plain"] = sql.Identifier(f"plain_postings_{index}")
-        tables["framework"] = sql.Identifier(f"data_framework_{index}")
+        tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
         tables["postings_key"] = sql.Identifier(f"postings_{index}_pkey")
-        tables["vector_index"] = sql.Identifier(f"data_{index}_embedding_idx")
     names = list(parts)
     nested = {
         name: sql.SQL(str(part))  # pyright: ignore[reportArgumentType] - a number

@@ -112,11 +112,12 @@ class Documents(Table):
             offset: Number of documents to skip.
         """
         parameters = _conditions(source_id, document_type, contains, named)
-        return [Document(**row) for row in self._rows("document_list", parameters | {"limit": limit, "offset": offset})]
+        parameters |= {"limit": limit, "offset": offset}
+        return [Document(**row) for row in self._rows("document_list", parameters, conditions="document_conditions")]
 
     def count(self, **conditions: str | None) -> int:
         """Return the number of documents that ``list`` would return with the same conditions, without a limit."""
-        return int(self._value("document_count", _conditions(**conditions)))
+        return int(self._value("document_count", _conditions(**conditions), conditions="document_conditions"))
 
     def find_lines(
         self, ids: Sequence[str], text: str, *, match_case: bool, limit: int, offset: int
@@ -236,12 +237,8 @@ class Documents(Table):
 
     def set_language(self, source_id: str, language: str) -> int:
         """Set the language of a source's documents; return how many had another and are thus in no index now."""
-        with self._database.transaction() as connection:
-            rows = connection.execute(
-                statement("documents_of_language"), {"source_id": source_id, "language": language}
-            ).fetchall()
-            connection.execute(statement("documents_to_restem"), {"ids": [row["id"] for row in rows]})
-        return len(rows)
+        values = {"source_id": source_id, "language": language}
+        return int(self._value("documents_to_restem", values, changed="documents_of_language"))
 
     def fetch_reading(self, source_id: str) -> tuple[str, str]:
         """Return the encoding of a source's texts ("" to detect it), and "read" or "skip" for hidden parts."""
@@ -265,11 +262,8 @@ class Documents(Table):
 
     def set_languages(self, languages: Mapping[str, str]) -> int:
         """Set languages by document id; return how many had another and are thus in no index now."""
-        parameters = {"ids": list(languages), "languages": list(languages.values())}
-        with self._database.transaction() as connection:
-            rows = connection.execute(statement("documents_of_languages"), parameters).fetchall()
-            connection.execute(statement("documents_to_restem"), {"ids": [row["id"] for row in rows]})
-        return len(rows)
+        values = {"ids": list(languages), "languages": list(languages.values())}
+        return int(self._value("documents_to_restem", values, changed="documents_of_languages"))
 
     def delete(self, document_ids: Sequence[str]) -> None:
         with self._database.transaction() as connection:

@@ -71,7 +71,7 @@ class EmbeddingParts(Table):
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
-        rows = self._rows("embedding_parts_adopt", values, gone="embedding_owner_gone")
+        rows = self._rows("embedding_parts_adopt", values, gone="job_part_gone")
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:

@@ -44,10 +44,6 @@ JOIN_TASK = "workbench.join_job"
 QUEUE = "workbench"  # prefix of the queues, one per kind of job; without a kind: jobs of older versions
 
 
-class AlreadyInvited(Exception):
-    """An event, not an error: an invitation to the job is already waiting."""
-
-
 class Queue:
     """Puts jobs into the queue, and makes the app with which workers take them."""
 
@@ -63,26 +59,19 @@ class Queue:
         task = app.configure_task(RUN_TASK, queue=f"{QUEUE}.{kind}", lock=job_id, connection=connection)
         task.defer(job_id=job_id)
 
-    def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
-        """Ask a worker to take parts of a job, in the caller's transaction.
-
-        Raises:
-            AlreadyInvited: An invitation waits; the transaction must be rolled back.
-        """
+    def invite(self, database: Database, job_id: str, kind: str, seconds: int) -> None:
+        """Ask a worker to take parts of a job, unless an invitation is already waiting."""
         from procrastinate.exceptions import AlreadyEnqueued
 
-        app = self._app_to_defer()
-        task = app.configure_task(
-            JOIN_TASK,
-            queue=f"{QUEUE}.{kind}",
-            queueing_lock=name_invitation(job_id),
-            schedule_in={"seconds": seconds},
-            connection=connection,
-        )
-        try:
+        with suppress(AlreadyEnqueued), database.transaction() as connection:
+            task = self._app_to_defer().configure_task(
+                JOIN_TASK,
+                queue=f"{QUEUE}.{kind}",
+                queueing_lock=name_invitation(job_id),
+                schedule_in={"seconds": seconds},
+                connection=connection,
+            )
             task.defer(job_id=job_id)
-        except AlreadyEnqueued as error:
-            raise AlreadyInvited(job_id) from error
 
     def worker_app(
         self, run: Callable[[str], None], join: Callable[[str], None], retry_on: type[Exception], *, pooled: bool
@@ -133,7 +122,7 @@ def name_invitation(job_id: str) -> str:
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
-# of a lock; the same expression is in job_parts.sql and embedding_parts.sql
+# of a lock; the same expression is in jobs.sql and job_parts.sql
 NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
@@ -329,8 +318,7 @@ class Jobs(Table):
     def invite(self, job_id: str, kind: str, seconds: int = 0) -> None:
         """Ask another worker to take parts of a job after a delay; only one invitation waits at a time."""
         if not self.parts.is_invited(name_invitation(job_id)):
-            with suppress(AlreadyInvited), self._database.transaction() as connection:
-                self._queue.invite(connection, job_id, kind, seconds)
+            self._queue.invite(self._database, job_id, kind, seconds)
 
     def any_part_waits(self, job_id: str) -> bool:
         return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, bind_integers, statement
-from workbench.storage.passages import TermWeights, bind_vector, fetch_rows
+from workbench.storage.passages import TermWeights
 
 Ids = NDArray[np.int64]
 Postings = NDArray[np.void]  # one dimension of POSTING
@@ -251,14 +251,6 @@ def _sum_by_place(places: Ids, values: TermScores) -> TermScores:
 
 
 # Scores of given passages, whether or not the leg would retrieve them
-
-
-def fetch_cosines(
-    connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]
-) -> dict[int, float]:
-    """Return the cosine similarity of given passages with a vector."""
-    rows = fetch_rows(connection, index, "cosines_of", {"vector": bind_vector(vector), "ids": bind_integers(ids)})
-    return {row["id"]: float(row["score"]) for row in rows}
 
 
 def fetch_term_contributions(

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Row, Table, new_id, statement
-from workbench.storage.passages import scope_parameters
+from workbench.storage.passages import choose_scope_predicate, scope_parameters
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, ResolvedScope, Source
 
@@ -63,12 +63,13 @@ class Sources(Table):
         offset: int = 0,
     ) -> list[Source]:
         """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` requests them."""
-        parameters = _conditions(scope, project_id, source_type) | {"id": None, "limit": limit, "offset": offset}
-        return [_source(row) for row in self._rows("source_list", parameters)]
+        parameters = _conditions(scope, project_id, source_type) | {"limit": limit, "offset": offset}
+        return [_source(row) for row in self._rows("source_list", parameters, conditions="source_conditions")]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return the number of sources that ``list`` would return without a limit."""
-        return int(self._value("source_count", _conditions(scope, project_id, source_type)))
+        conditions = _conditions(scope, project_id, source_type)
+        return int(self._value("source_count", conditions, conditions="source_conditions"))
 
     def ids(self) -> list[str]:
         """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
@@ -80,12 +81,9 @@ class Sources(Table):
 
     def get(self, source_id: str) -> Source:
         """Return a source by its id. Raises NotFound."""
-        for datasets in (False, True):
-            parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
-            row = self._row("source_list", parameters | {"datasets": datasets, "apart": []})
-            if row:
-                return _source(row)
-        raise NotFound("source", source_id, VALID_IDS_HINT)
+        parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
+        missing = NotFound("source", source_id, VALID_IDS_HINT)
+        return _source(self._get("source_list", parameters, missing, conditions="source_conditions"))
 
     def find(self, key: str) -> Source:
         """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if there are several."""
@@ -237,13 +235,15 @@ class Sources(Table):
 
     def count_undated(self, index: str, scope: ResolvedScope) -> int:
         """Return how many documents of an index are in a scope, except that they have no date."""
-        return int(self._value("documents_undated", {"index": index, **scope_parameters(scope)}))
+        undated = replace(scope, since=None, until=None)
+        values = {"index": index, **scope_parameters(undated)}
+        return int(self._value("documents_undated", values, scope=choose_scope_predicate(undated)))
 
 
 def _conditions(
     scope: str | None = None, project_id: str | None = None, source_type: str | None = None
 ) -> dict[str, object]:
-    conditions = {"scope": scope, "project_id": project_id, "source_type": source_type}
+    conditions = {"id": None, "scope": scope, "project_id": project_id, "source_type": source_type}
     return {**conditions, "datasets": source_type == DATASET, "apart": list(APART_TYPES)}
 
 

@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Database, statement
+from workbench.storage.database import Connection, Database, bind_integers, fetch_one, statement
 from workbench.storage.graph import Say, maintain_graph
-from workbench.storage.passages import fetch_vectors, parse_vector
-from workbench.storage.postings import fetch_cosines
-from workbench.storage.ranking import LegRanking, ScoreAndRank, fetch_vector_rank, nearest
+from workbench.storage.passages import (
+    bind_vector,
+    choose_scope_predicate,
+    fetch_rows,
+    fetch_vectors,
+    parse_vector,
+    scope_parameters,
+)
+from workbench.storage.ranking import LegRanking, ScoreAndRank, nearest
 from workbench.storage.replica import Replica
 from workbench.types import Index, ResolvedScope
 
@@ -111,7 +117,9 @@ class PassageStore:
         self, connection: Connection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
         """Return the cosine similarity of given passages with a vector."""
-        return fetch_cosines(connection, self.index.name, vector, ids)
+        index, values = self.index.name, {"vector": bind_vector(vector), "ids": bind_integers(ids)}
+        rows = fetch_rows(connection, index, "cosines_of", values)
+        return {row["id"]: float(row["score"]) for row in rows}
 
     def fetch_vectors(self, connection: Connection, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         return fetch_vectors(connection, self.index.name, ids)
@@ -119,4 +127,8 @@ class PassageStore:
     def fetch_vector_rank(
         self, connection: Connection, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
     ) -> ScoreAndRank | None:
-        return fetch_vector_rank(connection, self.index.name, vector, scope, passage)
+        """Return a passage's cosine and its rank among all passages in the scope; None if it has no vector."""
+        values = {"vector": bind_vector(vector), "passage": passage, **scope_parameters(scope)}
+        query = statement("vector_standing", self.index.name, scope=choose_scope_predicate(scope))
+        row = fetch_one(connection.execute(query, values))
+        return float(row["score"]), int(row["rank"])

@@ -34,8 +34,16 @@ DELETE FROM folders WHERE id = %(id)s
 INSERT INTO sources (id, title, source_type, url, scope, project_id, folder_id, tags, language, metadata)
 VALUES (%(id)s, %(title)s, %(source_type)s, %(url)s, %(scope)s, %(project_id)s, %(folder_id)s, %(tags)s, %(language)s, %(metadata)s)
 
--- source_list: sources with the number of their documents and passages; NULL parameters are ignored, and those of the
--- types in "apart" are listed only if their type or id is requested
+-- source_conditions: the sources that are listed and counted; NULL parameters are ignored, and those of evaluation corpora and of
+-- the types in "apart" are included only if their type or id is requested
+(%(id)s::text IS NULL OR s.id = %(id)s)
+  AND (%(id)s::text IS NOT NULL OR (s.source_type = 'dataset') = %(datasets)s)
+  AND (%(id)s::text IS NOT NULL OR %(source_type)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
+  AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
+  AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
+  AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
+
+-- source_list: sources with the number of their documents and passages
 SELECT s.*, greatest(s.updated_at, documents.changed_at) AS updated_at, f.name AS folder_name, documents.documents_count,
     passages.passages_count
 FROM sources s LEFT JOIN folders f ON f.id = s.folder_id
@@ -44,21 +52,10 @@ CROSS JOIN LATERAL (SELECT count(*) AS documents_count, max(d.updated_at) AS cha
 CROSS JOIN LATERAL (SELECT coalesce(sum(i.passages), 0)::bigint AS passages_count
     FROM documents d JOIN index_documents i ON i.document_id = d.id JOIN indexes x ON x.name = i.index_name
     WHERE d.source_id = s.id AND (x.is_default OR x.dataset = s.id)) passages
-WHERE (s.source_type = 'dataset') = %(datasets)s
-  AND (%(id)s::text IS NOT NULL OR %(source_type)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
-  AND (%(id)s::text IS NULL OR s.id = %(id)s)
-  AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
-  AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
-  AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
-ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
+WHERE {conditions} ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
 
 -- source_count: the number of sources under the same conditions
-SELECT count(*) AS n FROM sources s
-WHERE (s.source_type = 'dataset') = %(datasets)s
-  AND (%(source_type)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
-  AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
-  AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
-  AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
+SELECT count(*) AS n FROM sources s WHERE {conditions}
 
 -- source_titles: ids and titles of all sources except evaluation corpora, in order of creation
 SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
@@ -168,28 +165,23 @@ SELECT d.key, d.id, d.content_hash, i.content_hash AS indexed_hash
 FROM documents d LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE d.source_id = %(source_id)s
 
--- document_list: documents without their text; NULL parameters are ignored
+-- document_conditions: the documents that are listed and counted; NULL parameters are ignored
+(%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
+  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
+  AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
+  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
+  AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
+        WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
+
+-- document_list: documents without their text
 SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_hash, d.metadata, d.status, d.document_date, d.created_at,
     d.updated_at,
     coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
         WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
-FROM documents d JOIN sources s ON s.id = d.source_id
-WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
-  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
-  AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
-  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
-  AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
-        WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
-ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
+FROM documents d JOIN sources s ON s.id = d.source_id WHERE {conditions} ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
 
 -- document_count: the number of documents under the same conditions
-SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id
-WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
-  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
-  AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
-  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
-  AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
-        WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
+SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id WHERE {conditions}
 
 -- document_get: one document with its text
 SELECT d.id, d.source_id, d.key, d.title, d.path, d.url, d.document_type, d.content_hash, d.text, d.language, d.metadata, d.pages,
@@ -219,8 +211,8 @@ UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s,
 DELETE FROM documents WHERE id = ANY(%(ids)s)
 
 -- documents_of_language: set the language of a source's documents; return those that had another
-UPDATE documents SET language = %(language)s, updated_at = now()
-WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
+UPDATE documents d SET language = %(language)s, updated_at = now()
+WHERE d.source_id = %(source_id)s AND d.language <> %(language)s RETURNING d.id
 
 -- reading_of_source: how the files of a source are read
 SELECT encoding, hidden FROM sources WHERE id = %(source_id)s
@@ -240,8 +232,11 @@ WHERE d.id = n.id AND d.language <> n.language RETURNING d.id
 -- languages_of_documents: the distinct languages of documents
 SELECT DISTINCT language FROM documents WHERE id = ANY(%(ids)s) ORDER BY language
 
--- documents_to_restem: remove these documents' current versions from all indexes, so that a build adds them again
-UPDATE index_documents SET content_hash = '' WHERE document_id = ANY(%(ids)s)
+-- documents_to_restem: change the language of documents, and remove their current versions from all indexes, so that a build adds
+-- them again; the number of those that had another language
+WITH changed AS ({changed}), outdated AS (
+    UPDATE index_documents i SET content_hash = '' FROM changed c WHERE i.document_id = c.id)
+SELECT count(*) AS n FROM changed
 
 -- documents_missing_from_index: documents that an index lacks or has in an older version
 SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
@@ -254,18 +249,11 @@ ORDER BY d.created_at, d.key
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
 
--- documents_undated: the number of an index's documents in a scope without a date; NULL parameters are ignored
-SELECT count(*) AS n FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
-    WHERE d.document_date IS NULL
-      AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
-      AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
-      AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
-      AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
-      AND (%(metadata)s::jsonb IS NULL OR NOT EXISTS (
-          SELECT FROM jsonb_each(%(metadata)s::jsonb) AS w WHERE NOT EXISTS (
-              SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(d.metadata -> w.key) WHEN 'array'
-                  THEN d.metadata -> w.key ELSE jsonb_build_array(d.metadata -> w.key) END) AS own(value)
-              WHERE w.value ? lower(own.value))))
+-- documents_undated: the number of an index's documents in a scope without a date
+SELECT count(*) AS n FROM (
+    SELECT i.document_id, d.source_id FROM index_documents i JOIN documents d ON d.id = i.document_id
+    WHERE i.index_name = %(index)s AND d.document_date IS NULL) AS p
+WHERE {scope}
 
 -- documents_changed_since: documents added or changed after a moment, by the database's own clock
 SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one

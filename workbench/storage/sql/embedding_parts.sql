@@ -3,16 +3,10 @@ INSERT INTO embedding_parts (job_id, model, owner, passages, hashes, texts)
 SELECT id, %(model)s, %(owner)s, cardinality(%(hashes)s::bytea[]), %(hashes)s::bytea[], %(texts)s FROM jobs WHERE id = %(job_id)s
 RETURNING id
 
--- embedding_owner_gone: whether the owner that would store the vectors is gone
-NOT EXISTS (
-    SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
-    WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(owner, 7215004)
-)
-
 -- embedding_parts_adopt: take over the parts of a dead owner that start with one of these texts
-UPDATE embedding_parts SET owner = %(owner)s
-WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::bytea[]) AND {gone}
+UPDATE embedding_parts e SET owner = %(owner)s
+WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::bytea[])
+  AND (SELECT {gone} FROM (SELECT e.owner AS holder) AS o)
 RETURNING id, hashes, state
 
 -- embedding_part_take: take the first part that waits or whose holder is gone

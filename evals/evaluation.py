@@ -38,6 +38,7 @@ from evals.experiments.leaderboard import (
     find_changes,
     gain_bars,
     make_leaderboard,
+    mark_undecidable,
 )
 from evals.experiments.report import format_spread
 from evals.experiments.runs import (
@@ -381,7 +382,8 @@ class Evaluation:
     @cached_property
     def against_best(self) -> list[Difference]:
         """How each other run differs from the best one by the leaderboard's metric, corrected for the comparisons."""
-        return compare_with_best(self.metric, {name: run.values[self.metric] for name, run in self.strategies.items()})
+        values = {name: run.values[self.metric] for name, run in self.strategies.items()}
+        return mark_undecidable(compare_with_best(self.metric, values), list(self.strategies.values()))
 
     def _repr_html_(self) -> str:
         against = {one.a: describe_difference(one) for one in self.against_best}

@@ -239,7 +239,8 @@ def _list_differences(
     """Return how each of the others differs from a run, corrected for ``comparisons`` (default: their number)."""
     label, values = reference.cell.label, _values(reference, metric)
     pairs = [(other.cell.label, _values(other, metric), label, values) for other in others]
-    return compare_pairs(metric, pairs, comparisons=comparisons)
+    runs = [one.run for one in (reference, *others) if one.run is not None]
+    return mark_undecidable(compare_pairs(metric, pairs, comparisons=comparisons), runs)
 
 
 def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
@@ -564,6 +565,24 @@ def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[st
         f"The judgments seem to come from the results of {own} only ({share:.0%} or more of the others' first "
         f"{POOL_DEPTH} documents are unjudged), which favours it; judge a pool of all strategies."
     ]
+
+
+MIN_POOL_JUDGED = 1 / 3  # with less, the judgments of anthropic_docs made a winner of equal strategies (decision 042)
+
+
+def mark_undecidable(differences: Sequence[Difference], runs: Sequence[StrategyRun]) -> list[Difference]:
+    """Return differences that are not significant if too little of a pool is judged, as the rest can change them.
+
+    A pool has as many judgments that a document is not relevant as that one is, or more. With fewer, what has no
+    judgment is taken to be not relevant, as usual.
+    """
+    qrels = runs[0].qrels
+    grades = [grade for own in qrels.values() for grade in own.values() if grade >= 0]
+    found = {(key, one) for run in runs for key, answer in run.answers.items() for one in answer.documents[:POOL_DEPTH]}
+    judged = sum(qrels.get(key, {}).get(document, -1) >= 0 for key, document in found)
+    if 2 * sum(grade > 0 for grade in grades) > len(grades) or judged >= MIN_POOL_JUDGED * len(found):
+        return list(differences)
+    return [replace(one, significant=False, unjudged=round(1 - judged / len(found), 4)) for one in differences]
 
 
 def _has_found(answer: Ranking) -> bool:

@@ -54,6 +54,7 @@ class Difference(Value):
     comparisons: int = 1
     deviation: float = 0.0  # standard deviation of the differences by question
     alternative: Alternative = "two-sided"  # of the test; "less" does not ask whether ``a`` is better
+    unjudged: float = 0.0  # share (0..1) of a pool without a judgment, if too large for a difference to be significant
 
     @property
     def is_gain(self) -> bool:
@@ -62,9 +63,11 @@ class Difference(Value):
 
     @property
     def more_questions(self) -> int | None:
-        """About how many more questions would decide it; 0 if it is decided, None if the two do not differ at all."""
+        """About how many more questions would decide it; 0 if it is decided, None if they cannot."""
         if self.significant:
             return 0
+        if self.unjudged:
+            return None
         measured = self.wins + self.losses + self.ties
         differing = (self.wins + self.losses) / max(1, measured)
         needed = count_questions_needed(self.deviation, abs(self.difference), differing, self.comparisons)
@@ -107,7 +110,8 @@ def describe_difference(difference: Difference) -> str:
         verdict = "not worse"
     elif not difference.significant:
         is_rare = difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses)
-        verdict = "too few questions to be sure" if is_rare else "no clear difference"
+        verdict = f"too few {'judgments' if difference.unjudged else 'questions'} to be sure"
+        verdict = verdict if is_rare else "no clear difference"
     return f"{verdict}: {counts}, {values}"
 
 
@@ -116,7 +120,7 @@ def explain_difference(difference: Difference) -> str:
     sentence = describe_difference(difference)
     if not (difference.significant or difference.is_tie or difference.is_gain):
         more = difference.more_questions
-        sentence += "; the means are equal" if more is None else f"; {format_more(more)} would decide it"
+        sentence += f"; {_describe_obstacle(difference)}" if more is None else f"; {format_more(more)} would decide it"
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -129,9 +133,12 @@ def describe_decision(difference: Difference) -> str:
     if difference.is_gain:
         return "not worse"
     more = difference.more_questions
-    if more is None:
-        return "not decided: equal means"
-    return f"not decided: {format_more(more)}"
+    return f"not decided: {_describe_obstacle(difference) if more is None else format_more(more)}"
+
+
+def _describe_obstacle(difference: Difference) -> str:
+    """Return why no number of further questions decides a difference."""
+    return f"{difference.unjudged:.0%} of the pool is unjudged" if difference.unjudged else "the means are equal"
 
 
 def format_more(questions: int) -> str:
@@ -163,7 +170,7 @@ def describe_outcome(best: str, differences: Sequence[Difference]) -> str:
         f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
     )
     more = slowest.more_questions
-    need = "their means are equal" if more is None else f"{slowest.a} needs {format_more(more)}"
+    need = _describe_obstacle(slowest) if more is None else f"{slowest.a} needs {format_more(more)}"
     return f"Not decided: {best} leads, but {rivals} may be as good; {need}."
 
 

@@ -22,7 +22,12 @@ from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import ToolAnswer
 from mcp_app.guard import MAX_BODY_BYTES, format_too_large
 from mcp_app.tool import Call, Tool, dump_json
-from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags
+from mcp_app.tools.scoped import (
+    cap_tags,
+    rag_get_available_sources,
+    rag_list_project_folders,
+    rag_search_knowledge_base,
+)
 from workbench import WorkbenchError, __version__
 from workbench.types import JsonObject, JsonValue, as_object
 
@@ -97,17 +102,17 @@ HEALTH_TIMEOUT_S = 5.0  # a database that takes longer to answer counts as down
 
 def query(call: Call, folder_name: str, tags: list[str], **others: JsonValue) -> JsonObject:
     """Search with all filters of the scoped tools."""
-    answer = SEARCH_KNOWLEDGE_BASE.run(call, folder_name=folder_name, tags=tags, **others)
+    answer = rag_search_knowledge_base.run(call, folder_name=folder_name, tags=tags, **others)
     return {**as_object(answer), "folder_filter": folder_name or None, "tag_filters": cap_tags(tags)}
 
 
-SOURCES_ROUTE = replace(GET_AVAILABLE_SOURCES, name="GET /api/rag/sources")
-FOLDERS_ROUTE = replace(LIST_PROJECT_FOLDERS, name="GET /api/projects/{project_id}/folders")
+SOURCES_ROUTE = replace(rag_get_available_sources, name="GET /api/rag/sources")
+FOLDERS_ROUTE = replace(rag_list_project_folders, name="GET /api/projects/{project_id}/folders")
 QUERY_ROUTE = replace(
-    SEARCH_KNOWLEDGE_BASE,
+    rag_search_knowledge_base,
     name="POST /api/rag/query",
     arguments=(
-        *SEARCH_KNOWLEDGE_BASE.arguments,
+        *rag_search_knowledge_base.arguments,
         Argument("folder_name", "string", "Only this folder of the project.", ""),
         Argument("tags", "array", "Only sources with any of these tags.", []),
     ),

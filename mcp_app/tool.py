@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -140,7 +141,8 @@ class Call:
         self, result: SearchResult, *, is_empty: bool, suggestion: str = "Use other words"
     ) -> JsonObject:
         """Return the notes on a search; that two strategies are mixed is also logged."""
-        notes = notes_json("" if is_empty else result.evidence.reason, result.degraded, suggestion)
+        notes: JsonObject = {"preferring": [name.text for name in result.preferring]} if result.preferring else {}
+        notes |= notes_json("" if is_empty else result.evidence.reason, result.degraded, suggestion)
         if result.interleaving is None:
             return notes
         self.interleavings[:] = [result.interleaving]
@@ -172,16 +174,16 @@ def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> st
 PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool."""
+    """One tool, which decorates its function: ``@Tool(title=..., arguments=..., output=...)``."""
 
-    name: str
     title: str
-    description: str
     arguments: tuple[Argument, ...]
-    run: Callable[..., JsonValue]  # run(call, **arguments) returns the value that is rendered
     output: Mapping[str, JsonValue]  # JSON schema of the answer, which is also sent as structured content
+    name: str = ""  # that of the decorated function
+    description: str = ""  # its docstring, unless given
+    run: Callable[..., JsonValue] = lambda: None  # run(call, **arguments) returns the value that is rendered
     family: ToolFamily = PLAIN_FAMILY
     read_only: bool = True
     destructive: bool = False
@@ -194,6 +196,12 @@ class Tool:
     parts: Items | TextPart | None = None  # the list or text that is cut if the answer is too long
     advice: str = ""  # the tool's line in the server's instructions
     documents: str = ""  # field with the id of a document that it finds, opens or cites, for the log
+
+    def __call__(self, run: Callable[..., JsonValue]) -> Tool:
+        """Return the tool of a function; in its docstring, an indented line continues the one before."""
+        lines = inspect.cleandoc(run.__doc__ or "").replace("\n    ", " ").split("\n")
+        description = self.description or "\n".join(filter(None, lines))
+        return replace(self, name=run.__name__, description=description, run=run)
 
     def reads(self, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a call with these arguments changes nothing."""

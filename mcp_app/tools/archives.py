@@ -47,7 +47,23 @@ DETAIL_LEVELS = (
 )
 
 
-def search_local_archives(
+@Tool(
+    title="Search the local archives",
+    arguments=(
+        Argument("query", "string", "The search query.", required=True),
+        Argument("fuzzy", "boolean", "Tolerate typos and match by meaning; false: exact words only.", True),
+        Argument("includeCitations", "boolean", "Include citations.", False),
+        Argument("citationDepth", "integer", "Levels of citations to follow.", 1, low=1, high=3),
+        Argument("limit", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0),
+        Argument("offset", "integer", "Results to skip.", 0, low=0),
+        Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
+    ),
+    family=FAMILY,
+    parts=Items("results"),
+    advice="The research archive, with citations: searchLocalArchives.",
+    output=make_schema({"citationGraph": "object"}, results="array", metadata="object"),
+)
+def searchLocalArchives(
     call: Call,
     query: str,
     fuzzy: bool,
@@ -57,7 +73,12 @@ def search_local_archives(
     offset: int,
     citationOffset: int,
 ) -> JsonObject:
-    """Search the archives; if there are too many citations, show the nearest and the call that returns the others."""
+    """Search research notes and saved pages by words, tolerating typos, and by meaning, with citations between them
+        (confidence 1.0: link, 0.9: path, 0.6: title).
+
+    Use it for archived research: best for citations; for everything else, use search_knowledge_base.
+    Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)
+    """
     wanted, limit = limit, limit or DEFAULT_COUNT
     left = delegate_to_job(call, call.wb.archives)
     page = RankedPage(offset, limit, MAX_RANKED, "documents", "use words specific to the document")
@@ -195,29 +216,4 @@ def graph_json(hits: Sequence[ArchiveHit], edges: Sequence[DocumentCitation], ti
     }
 
 
-SEARCH_LOCAL_ARCHIVES = Tool(
-    name="searchLocalArchives",
-    title="Search the local archives",
-    description=(
-        "Search research notes and saved pages by words, tolerating typos, and by meaning, with citations between them "
-        "(confidence 1.0: link, 0.9: path, 0.6: title).\n"
-        "Use it for archived research: best for citations; for everything else, use search_knowledge_base.\n"
-        'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
-    ),
-    arguments=(
-        Argument("query", "string", "The search query.", required=True),
-        Argument("fuzzy", "boolean", "Tolerate typos and match by meaning; false: exact words only.", True),
-        Argument("includeCitations", "boolean", "Include citations.", False),
-        Argument("citationDepth", "integer", "Levels of citations to follow.", 1, low=1, high=3),
-        Argument("limit", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0),
-        Argument("offset", "integer", "Results to skip.", 0, low=0),
-        Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
-    ),
-    run=search_local_archives,
-    family=FAMILY,
-    parts=Items("results"),
-    advice="The research archive, with citations: searchLocalArchives.",
-    output=make_schema({"citationGraph": "object"}, results="array", metadata="object"),
-)
-
-TOOLS = (SEARCH_LOCAL_ARCHIVES,)
+TOOLS = (searchLocalArchives,)

@@ -40,15 +40,46 @@ def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
 
 
 FAMILY = ToolFamily(render=_render_indented, failure=_failure)
+DEFAULT_LIMIT = 50
+LIMIT = Argument("limit", "integer", "Maximum number of articles.", DEFAULT_LIMIT, low=1, high=1000)
+OFFSET = Argument("offset", "integer", "Articles to skip.", 0, low=0)
 
 
+@Tool(
+    title="List articles",
+    arguments=(Argument("category", "string", "Only this category.", choices=ARTICLE_CATEGORIES), LIMIT, OFFSET),
+    family=FAMILY,
+    from_files=True,
+    parts=Items("articles", total="total", bare=True),
+    output=make_schema(articles="array"),
+)
 def list_articles(call: Call, category: str | None, limit: int, offset: int) -> JsonObject:
-    """List articles without their content."""
+    """List articles without their content.
+
+    Use it for an overview; to find articles on a topic, use search_articles; to read one, get_article.
+    Example: list_articles(category="patterns", limit=10)
+    """
     return page_json(call.articles.list(category, MAX_ARTICLES), limit, offset)
 
 
+@Tool(
+    title="Read an article",
+    arguments=(
+        Argument("slug", "string", "The article's slug (its file name).", required=True),
+        Argument("offset", "integer", "Start position, in characters.", 0, low=0),
+        Argument("length", "integer", "Maximum number of characters.", MAX_PART_CHARS, low=1, high=MAX_PART_CHARS),
+    ),
+    family=FAMILY,
+    from_files=True,
+    parts=TextPart("content"),
+    output=make_schema(slug="string", content="string", total_chars="integer"),
+)
 def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
-    """Return an article with its content, in parts if it is long."""
+    """Return an article as Markdown, in parts if it is long.
+
+    Use it if you know the slug, from list_articles or search_articles.
+    Example: get_article(slug="hyde")
+    """
     if not slug:
         raise make_missing_error("slug", "list_articles returns the slugs")
     try:
@@ -58,8 +89,28 @@ def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
     return article_json(article.without_content()) | slice_text(article.content or "", offset, length)
 
 
+@Tool(
+    title="Search articles",
+    arguments=(
+        Argument("query", "string", "Text to find; empty matches every article.", required=True),
+        Argument("include_content", "boolean", "Include the articles' Markdown.", False),
+        Argument("mode", "string", "How to match.", "text", choices=("text", "semantic")),
+        replace(LIMIT, unset=0),
+        OFFSET,
+    ),
+    family=FAMILY,
+    from_files=True,
+    parts=Items("articles", total="total", bare=True),
+    advice="Articles on concepts, patterns and practices: search_articles, then get_article(slug).",
+    output=make_schema(articles="array"),
+)
 def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
-    """Search articles by text or by meaning."""
+    """Find articles whose title, tags or description contain the query; mode='semantic' searches by meaning.
+
+    Use it for articles: best for the name of a topic; to read one, use get_article; to search everything else,
+        search_knowledge_base.
+    Example: search_articles(query="chunking")
+    """
     wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
@@ -126,68 +177,4 @@ def article_json(article: Article) -> JsonObject:
     return answer
 
 
-DEFAULT_LIMIT = 50
-LIMIT = Argument("limit", "integer", "Maximum number of articles.", DEFAULT_LIMIT, low=1, high=1000)
-OFFSET = Argument("offset", "integer", "Articles to skip.", 0, low=0)
-
-LIST_ARTICLES = Tool(
-    name="list_articles",
-    title="List articles",
-    description=(
-        "List articles without their content.\n"
-        "Use it for an overview; to find articles on a topic, use search_articles; to read one, get_article.\n"
-        'Example: list_articles(category="patterns", limit=10)'
-    ),
-    arguments=(Argument("category", "string", "Only this category.", choices=ARTICLE_CATEGORIES), LIMIT, OFFSET),
-    run=list_articles,
-    family=FAMILY,
-    from_files=True,
-    parts=Items("articles", total="total", bare=True),
-    output=make_schema(articles="array"),
-)
-
-GET_ARTICLE = Tool(
-    name="get_article",
-    title="Read an article",
-    description=(
-        "Return an article as Markdown, in parts if it is long.\n"
-        "Use it if you know the slug, from list_articles or search_articles.\n"
-        'Example: get_article(slug="hyde")'
-    ),
-    arguments=(
-        Argument("slug", "string", "The article's slug (its file name).", required=True),
-        Argument("offset", "integer", "Start position, in characters.", 0, low=0),
-        Argument("length", "integer", "Maximum number of characters.", MAX_PART_CHARS, low=1, high=MAX_PART_CHARS),
-    ),
-    run=get_article,
-    family=FAMILY,
-    from_files=True,
-    parts=TextPart("content"),
-    output=make_schema(slug="string", content="string", total_chars="integer"),
-)
-
-SEARCH_ARTICLES = Tool(
-    name="search_articles",
-    title="Search articles",
-    description=(
-        "Find articles whose title, tags or description contain the query; mode='semantic' searches by meaning.\n"
-        "Use it for articles: best for the name of a topic; to read one, use get_article; to search everything else, "
-        "search_knowledge_base.\n"
-        'Example: search_articles(query="chunking")'
-    ),
-    arguments=(
-        Argument("query", "string", "Text to find; empty matches every article.", required=True),
-        Argument("include_content", "boolean", "Include the articles' Markdown.", False),
-        Argument("mode", "string", "How to match.", "text", choices=("text", "semantic")),
-        replace(LIMIT, unset=0),
-        OFFSET,
-    ),
-    run=search_articles,
-    family=FAMILY,
-    from_files=True,
-    parts=Items("articles", total="total", bare=True),
-    advice="Articles on concepts, patterns and practices: search_articles, then get_article(slug).",
-    output=make_schema(articles="array"),
-)
-
-TOOLS = (LIST_ARTICLES, GET_ARTICLE, SEARCH_ARTICLES)
+TOOLS = (list_articles, get_article, search_articles)

@@ -134,6 +134,40 @@ DEFAULT_COUNT, MIN_SIMILARITY = 10, 0.05
 MAX_RANKED = 200  # passages that one search ranks, offset included
 
 
+@Tool(
+    title="Search the knowledge base",
+    arguments=(
+        Argument("query", "string", "Keywords or a question.", required=True),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("language", "string", "Only this language, e.g. de or german.", ""),
+        METADATA_ARGUMENT,
+        NAMES_ARGUMENT,
+        Argument("match_count", "integer", "Maximum number of passages.", DEFAULT_COUNT, low=1, high=50, unset=0),
+        Argument(
+            "search_type",
+            "string",
+            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then reranked by token similarity. "
+            "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
+            UNPROMOTED_TOOL_STRATEGY,
+            choices=SEARCH_TYPES,
+            unset="",
+        ),
+        Argument(
+            "similarity_threshold",
+            "number",
+            "Minimum cosine similarity; matches of words unknown to the model are never hidden.",
+            MIN_SIMILARITY,
+            low=0,
+            high=1,
+            unset=-1.0,
+        ),
+        Argument("offset", "integer", "Passages to skip.", 0, low=0),
+    ),
+    documents="document_id",
+    parts=Items("results"),
+    advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
+    output=make_schema(results="array", more="boolean", search_type="string"),
+)
 def search_knowledge_base(
     call: Call,
     query: str,
@@ -146,10 +180,12 @@ def search_knowledge_base(
     metadata: Sequence[str] = (),
     names: str = "prefer",
 ) -> JsonObject:
-    """Return the passages that answer a query.
+    """Find the passages that answer a question, best first.
 
-    Without a search type the strategy promoted for the scope is used. Without a count and a threshold, results that
-    score far below the best are marked, and only a few are returned if nothing is close.
+    Use it for precise questions, in all sources or one: the best choice if you know no project; to find documents, use
+        rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge by tags,
+        rag_search_global_knowledge; for code, rag_search_code_examples.
+    Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)
     """
     scope = Scope(
         sources=(find_source(call, source_id).id,) if source_id else None,
@@ -184,8 +220,6 @@ def search_knowledge_base(
         "query": cut(query, MAX_TITLE_CHARS),
         **cutoff,
     }
-    if result.preferring:
-        answer["preferring"] = [name.text for name in result.preferring]
     other_words = "Use other words" + (", or remove source_id to search all sources" if source_id else "")
     answer |= call.describe_search(result, is_empty=not passages, suggestion=other_words)
     answer |= page.end(result.results)
@@ -232,51 +266,6 @@ def passage_json(passage: Passage) -> JsonObject:
     }
 
 
-SEARCH_KNOWLEDGE_BASE = Tool(
-    name="search_knowledge_base",
-    title="Search the knowledge base",
-    description=(
-        "Find the passages that answer a question, best first.\n"
-        "Use it for precise questions, in all sources or one: the best choice if you know no project; to find "
-        "documents, use rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge "
-        "by tags, rag_search_global_knowledge; for code, rag_search_code_examples.\n"
-        'Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)'
-    ),
-    arguments=(
-        Argument("query", "string", "Keywords or a question.", required=True),
-        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
-        Argument("language", "string", "Only this language, e.g. de or german.", ""),
-        METADATA_ARGUMENT,
-        NAMES_ARGUMENT,
-        Argument("match_count", "integer", "Maximum number of passages.", DEFAULT_COUNT, low=1, high=50, unset=0),
-        Argument(
-            "search_type",
-            "string",
-            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then reranked by token similarity. "
-            "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
-            UNPROMOTED_TOOL_STRATEGY,
-            choices=SEARCH_TYPES,
-            unset="",
-        ),
-        Argument(
-            "similarity_threshold",
-            "number",
-            "Minimum cosine similarity; matches of words unknown to the model are never hidden.",
-            MIN_SIMILARITY,
-            low=0,
-            high=1,
-            unset=-1.0,
-        ),
-        Argument("offset", "integer", "Passages to skip.", 0, low=0),
-    ),
-    run=search_knowledge_base,
-    documents="document_id",
-    parts=Items("results"),
-    advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
-    output=make_schema(results="array", more="boolean", search_type="string"),
-)
-
-
 # manage_document
 
 _OUTCOME_MESSAGES = {
@@ -286,8 +275,50 @@ _OUTCOME_MESSAGES = {
 }
 
 
+@Tool(
+    title="Manage documents",
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
+        Argument("document_id", "string", "get, update, delete: the document.", ""),
+        Argument(
+            "file_path",
+            "string",
+            "create, update: a file in the allowed folders (PDF, HTML, Office, ...).",
+            "",
+            reading=False,
+        ),
+        Argument("source_id", "string", "create: its source (default: 'Uploads'). list: only this source.", ""),
+        Argument("title", "string", "create, update: the title (default: from the file).", "", reading=False),
+        Argument("url", "string", "create, update: its original URL.", "", reading=False),
+        Argument("metadata", "object", "create, update: e.g. author; merged on update.", reading=False),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+        Argument("content", "string", "create, update: the text itself (Markdown).", "", reading=False),
+    ),
+    read_only=False,
+    destructive=True,
+    idempotent=False,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show or list documents, without their texts.\n"
+        "Use it to see what is stored; to read a text, use rag_read_full_page; to search, search_knowledge_base.\n"
+        'Example: manage_document(action="list", source_id="src_abc123")'
+    ),
+    parts=Items("documents", total="total_count"),
+    advice="Create, update or delete documents and sources: manage_document, manage_source.",
+    reading_advice="Details of documents and sources: manage_document, manage_source.",
+    output=make_action_schema(
+        document="object", documents="array", total_count="integer", message="string", job="object"
+    ),
+)
 def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Run an action on documents."""
+    """Create, show, list, update or delete documents. create takes file_path or content (stored once per source); a
+        large one becomes a job; get_job follows it. delete is permanent.
+
+    Use it for single documents; to read one, use rag_read_full_page; for collections, manage_source.
+    Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")
+    """
     return _DOCUMENT_ACTIONS[action](call, SimpleNamespace(**arguments))
 
 
@@ -370,60 +401,56 @@ def make_job_answer(call: Call, job: Job) -> JsonObject:
 _RUNS_ON_DOCUMENTS = (_create_document, _get_document, _list_documents, _update_document, _delete_document)
 _DOCUMENT_ACTIONS: dict[str, Callable[..., JsonObject]] = dict(zip(ACTIONS, _RUNS_ON_DOCUMENTS, strict=True))
 
-MANAGE_DOCUMENT = Tool(
-    name="manage_document",
-    title="Manage documents",
-    description=(
-        "Create, show, list, update or delete documents. create takes file_path or content (stored once per source); "
-        "a large one becomes a job; get_job follows it. delete cannot be undone.\n"
-        "Use it for single documents; to read one, use rag_read_full_page; for collections, manage_source.\n"
-        'Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")'
-    ),
-    arguments=(
-        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("document_id", "string", "get, update, delete: the document.", ""),
-        Argument(
-            "file_path",
-            "string",
-            "create, update: a file in the allowed folders (PDF, HTML, Office, ...).",
-            "",
-            reading=False,
-        ),
-        Argument("source_id", "string", "create: its source (default: 'Uploads'). list: only this source.", ""),
-        Argument("title", "string", "create, update: the title (default: from the file).", "", reading=False),
-        Argument("url", "string", "create, update: its original URL.", "", reading=False),
-        Argument("metadata", "object", "create, update: e.g. author; merged on update.", reading=False),
-        PAGE,
-        PER_PAGE,
-        OFFSET,
-        Argument("content", "string", "create, update: the text itself (Markdown).", "", reading=False),
-    ),
-    run=manage_document,
-    read_only=False,
-    destructive=True,
-    idempotent=False,
-    reading_actions=("get", "list"),
-    reading_description=(
-        "Show or list documents, without their texts.\n"
-        "Use it to see what is stored; to read a text, use rag_read_full_page; to search, search_knowledge_base.\n"
-        'Example: manage_document(action="list", source_id="src_abc123")'
-    ),
-    parts=Items("documents", total="total_count"),
-    advice="Create, update or delete documents and sources: manage_document, manage_source.",
-    reading_advice="Details of documents and sources: manage_document, manage_source.",
-    output=make_action_schema(
-        document="object", documents="array", total_count="integer", message="string", job="object"
-    ),
-)
-
-
 # manage_source
 
 SOURCE_TYPES = ("upload", "crawl", "api")
 
 
+@Tool(
+    title="Manage sources",
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
+        Argument("source_id", "string", "The source: id, URL or exact title; not for create.", ""),
+        Argument("title", "string", "create, update: its name.", "", reading=False),
+        Argument("url", "string", "create, update: the base URL.", "", reading=False),
+        Argument(
+            "source_type",
+            "string",
+            "create: the origin of its documents.",
+            "upload",
+            choices=SOURCE_TYPES,
+            reading=False,
+        ),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+        Argument("project_id", "string", "create, update: its project.", "", reading=False),
+        Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
+        Argument("tags", "array", "create, update: its tags.", [], reading=False),
+        Argument("language", "string", "update: its language, or auto.", "", reading=False),
+        Argument("encoding", "string", "update: encoding of its texts, or auto.", "", reading=False),
+        Argument("hidden", "string", "update: hidden sheets, slides, text.", choices=("read", "skip"), reading=False),
+    ),
+    read_only=False,
+    destructive=True,
+    idempotent=False,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show or list sources (collections of documents) with their counts.\n"
+        "Use it for single sources; to list sources by project, use rag_get_available_sources.\n"
+        'Example: manage_source(action="get", source_id="src_abc123")'
+    ),
+    parts=Items("sources", total="total_count"),
+    output=make_action_schema(source="object", sources="array", total_count="integer", message="string"),
+)
 def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Run an action on sources."""
+    """Create, show, list, update or delete sources (collections of documents). delete also deletes their documents
+        and is permanent.
+
+    Use it to organise; for single documents, use manage_document; to list sources by project,
+        rag_get_available_sources.
+    Example: manage_source(action="create", title="Research Papers", source_type="upload")
+    """
     return _SOURCE_ACTIONS[action](call, SimpleNamespace(**arguments))
 
 
@@ -481,54 +508,6 @@ def _delete_source(call: Call, given: SimpleNamespace) -> JsonObject:
 _RUNS_ON_SOURCES = (_create_source, _get_source, _list_sources, _update_source, _delete_source)
 _SOURCE_ACTIONS: dict[str, Callable[..., JsonObject]] = dict(zip(ACTIONS, _RUNS_ON_SOURCES, strict=True))
 
-MANAGE_SOURCE = Tool(
-    name="manage_source",
-    title="Manage sources",
-    description=(
-        "Create, show, list, update or delete sources (collections of documents). delete also deletes their documents "
-        "and cannot be undone.\n"
-        "Use it to organise; for single documents, use manage_document; to list sources by project, "
-        "rag_get_available_sources.\n"
-        'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
-    ),
-    arguments=(
-        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("source_id", "string", "The source: id, URL or exact title; not for create.", ""),
-        Argument("title", "string", "create, update: its name.", "", reading=False),
-        Argument("url", "string", "create, update: the base URL.", "", reading=False),
-        Argument(
-            "source_type",
-            "string",
-            "create: the origin of its documents.",
-            "upload",
-            choices=SOURCE_TYPES,
-            reading=False,
-        ),
-        PAGE,
-        PER_PAGE,
-        OFFSET,
-        Argument("project_id", "string", "create, update: its project.", "", reading=False),
-        Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
-        Argument("tags", "array", "create, update: its tags.", [], reading=False),
-        Argument("language", "string", "update: its language, or auto.", "", reading=False),
-        Argument("encoding", "string", "update: encoding of its texts, or auto.", "", reading=False),
-        Argument("hidden", "string", "update: hidden sheets, slides, text.", choices=("read", "skip"), reading=False),
-    ),
-    run=manage_source,
-    read_only=False,
-    destructive=True,
-    idempotent=False,
-    reading_actions=("get", "list"),
-    reading_description=(
-        "Show or list sources (collections of documents) with their counts.\n"
-        "Use it for single sources; to list sources by project, use rag_get_available_sources.\n"
-        'Example: manage_source(action="get", source_id="src_abc123")'
-    ),
-    parts=Items("sources", total="total_count"),
-    output=make_action_schema(source="object", sources="array", total_count="integer", message="string"),
-)
-
-
 # crawl_website and manage_crawl_job
 
 CRAWL_ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
@@ -542,6 +521,25 @@ _SPECIFIED_STATUS = {"queued": "running", "completed_with_errors": "completed"}
 _LIST_JOBS_HINT = "List the jobs with manage_crawl_job(action='list')"
 
 
+@Tool(
+    title="Crawl a website",
+    arguments=(
+        Argument("url", "string", "Start URL: http:// or https://.", required=True),
+        Argument("recursive", "boolean", "Follow links within the site.", False),
+        Argument("max_pages", "integer", f"Maximum number of pages; capped at {MAX_PAGES}.", 10, low=1, high=1_000_000),
+        Argument("source_id", "string", "Add to this source (default: a new one).", ""),
+        Argument("title", "string", "Title of the new source (default: the site's name).", ""),
+        Argument("exclude_patterns", "array", "URLs to skip: substrings or globs.", []),
+        Argument("project_id", "string", "Project of the new source (default: global).", ""),
+        Argument("folder_name", "string", "Folder of the new source in the project.", ""),
+        Argument("refresh", "boolean", "Also fetch unchanged pages.", False),
+    ),
+    read_only=False,
+    idempotent=False,
+    open_world=True,
+    advice="Index a website: crawl_website returns a job; follow it with manage_crawl_job(action='get').",
+    output=make_schema(crawl_job="object"),
+)
 def crawl_website(
     call: Call,
     url: str,
@@ -554,7 +552,11 @@ def crawl_website(
     folder_name: str,
     refresh: bool,
 ) -> JsonObject:
-    """Start a crawl in the background."""
+    """Index a web page, with recursive=true also pages it links to. Returns a job for manage_crawl_job(action='get').
+
+    Use it for websites; for files, use manage_document; to read a page without storing it, fetch_url.
+    Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])
+    """
     if not url.lower().startswith(("http://", "https://")):
         raise Refused("Invalid URL: must start with http:// or https://", "Provide fully qualified URL")
     job = call.wb.crawls.start(
@@ -575,8 +577,33 @@ def crawl_website(
     return {"success": True, "crawl_job": answer, "message": message}
 
 
+@Tool(
+    title="Manage crawls",
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=CRAWL_ACTIONS),
+        Argument("job_id", "string", "The job; not for list.", ""),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+    ),
+    read_only=False,
+    idempotent=True,
+    open_world=True,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show the progress of a crawl, or list crawls.\n"
+        "Use it for crawls; for any job, use get_job.\n"
+        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
+    ),
+    parts=Items("crawl_jobs", total="total_count"),
+    output=make_action_schema(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
+)
 def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: int, offset: int | None) -> JsonObject:
-    """Run an action on crawl jobs."""
+    """Show, list, cancel, resume or retry crawls; get, cancel and resume also work for other jobs.
+
+    Use it after crawl_website, which starts a crawl.
+    Example: manage_crawl_job(action="get", job_id="job_abc123")
+    """
     if action == "list":
         return _list_crawls(call, page, per_page, offset)
     job_id = require(job_id, "job_id", action, _LIST_JOBS_HINT)
@@ -642,61 +669,4 @@ def _describe_progress(job: JsonObject) -> str:
     return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created{stalled}"
 
 
-CRAWL_WEBSITE = Tool(
-    name="crawl_website",
-    title="Crawl a website",
-    description=(
-        "Index a web page, with recursive=true also pages it links to. Returns a job for "
-        "manage_crawl_job(action='get').\n"
-        "Use it for websites; for files, use manage_document; to read a page without storing it, fetch_url.\n"
-        'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
-    ),
-    arguments=(
-        Argument("url", "string", "Start URL: http:// or https://.", required=True),
-        Argument("recursive", "boolean", "Follow links within the site.", False),
-        Argument("max_pages", "integer", f"Maximum number of pages; capped at {MAX_PAGES}.", 10, low=1, high=1_000_000),
-        Argument("source_id", "string", "Add to this source (default: a new one).", ""),
-        Argument("title", "string", "Title of the new source (default: the site's name).", ""),
-        Argument("exclude_patterns", "array", "URLs to skip: substrings or globs.", []),
-        Argument("project_id", "string", "Project of the new source (default: global).", ""),
-        Argument("folder_name", "string", "Folder of the new source in the project.", ""),
-        Argument("refresh", "boolean", "Also fetch unchanged pages.", False),
-    ),
-    run=crawl_website,
-    read_only=False,
-    idempotent=False,
-    open_world=True,
-    advice="Index a website: crawl_website returns a job; follow it with manage_crawl_job(action='get').",
-    output=make_schema(crawl_job="object"),
-)
-
-MANAGE_CRAWL_JOB = Tool(
-    name="manage_crawl_job",
-    title="Manage crawls",
-    description=(
-        "Show, list, cancel, resume or retry crawls; get, cancel and resume also work for other jobs.\n"
-        "Use it after crawl_website, which starts a crawl.\n"
-        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
-    ),
-    arguments=(
-        Argument("action", "string", "What to do.", required=True, choices=CRAWL_ACTIONS),
-        Argument("job_id", "string", "The job; not for list.", ""),
-        PAGE,
-        PER_PAGE,
-        OFFSET,
-    ),
-    run=manage_crawl_job,
-    read_only=False,
-    idempotent=True,
-    open_world=True,
-    reading_actions=("get", "list"),
-    reading_description=(
-        "Show the progress of a crawl, or list crawls.\n"
-        "Use it for crawls; for any job, use get_job.\n"
-        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
-    ),
-    parts=Items("crawl_jobs", total="total_count"),
-    output=make_action_schema(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
-)
-
-TOOLS = (SEARCH_KNOWLEDGE_BASE, MANAGE_DOCUMENT, MANAGE_SOURCE, CRAWL_WEBSITE, MANAGE_CRAWL_JOB)
+TOOLS = (search_knowledge_base, manage_document, manage_source, crawl_website, manage_crawl_job)

@@ -50,8 +50,28 @@ PROSE_TOOLS = ("rag_search_knowledge_base", "search_knowledge_base")
 MAX_RANKED = 100  # passages whose surroundings are searched for code
 
 
-def search_code(call: Call, query: str, language: str, source_id: str, match_count: int, offset: int) -> JsonObject:
-    """Return code blocks near the best passages."""
+@Tool(
+    title="Search code examples",
+    arguments=(
+        Argument("query", "string", "What the code does.", required=True),
+        Argument("language", "string", "Only this language, e.g. python.", ""),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=20, unset=0),
+        ITEM_OFFSET,
+    ),
+    parts=Items("results", total="total"),
+    documents="page_id",
+    advice="Code examples: rag_search_code_examples(query, language).",
+    output=make_schema(results="array", total="integer"),
+)
+def rag_search_code_examples(
+    call: Call, query: str, language: str, source_id: str, match_count: int, offset: int
+) -> JsonObject:
+    """Find code blocks with their headings, best first; to read on, pass 'start' as offset to rag_read_full_page.
+
+    Use it for code examples: best for code only; for prose, use rag_search_knowledge_base.
+    Example: rag_search_code_examples(query="vector index", language="sql")
+    """
 
     scope = Scope(sources=(source_id,)) if source_id else Scope()
     result = call.wb.search_service.search(query, Ask(limit=MAX_RANKED, scope=scope))
@@ -91,38 +111,28 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     return answer
 
 
-SEARCH_CODE = Tool(
-    name="rag_search_code_examples",
-    title="Search code examples",
-    description=(
-        "Find code blocks with their headings, best first; to read on, pass 'start' as offset to "
-        "rag_read_full_page.\n"
-        "Use it for code examples: best for code only; for prose, use rag_search_knowledge_base.\n"
-        'Example: rag_search_code_examples(query="vector index", language="sql")'
-    ),
-    arguments=(
-        Argument("query", "string", "What the code does.", required=True),
-        Argument("language", "string", "Only this language, e.g. python.", ""),
-        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
-        Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=20, unset=0),
-        ITEM_OFFSET,
-    ),
-    run=search_code,
-    parts=Items("results", total="total"),
-    documents="page_id",
-    advice="Code examples: rag_search_code_examples(query, language).",
-    output=make_schema(results="array", total="integer"),
-)
-
-
 # explain
 
 MAX_WORDS_SHOWN = 50  # query words shown, most important first
 _PASSAGE_ID_HINT = "Search results have it as chunk_id or page_id"
 
 
+@Tool(
+    title="Explain a hit",
+    arguments=(
+        Argument("query", "string", "The query of the search.", required=True),
+        Argument("chunk_id", "string", "The passage.", ""),
+        Argument("page_id", "string", "Or the document.", ""),
+        Argument("strategy", "string", "A strategy, e.g. vector (default: the promoted one).", ""),
+    ),
+    output=make_schema(legs="object", words="object", note="string"),
+)
 def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) -> JsonObject:
-    """Explain the rank of a passage, or of a document by its best passage."""
+    """Explain the rank of a passage or page, or at which step it was dropped.
+
+    Use it when a search misses something; to search, use rag_search_knowledge_base.
+    Example: explain(query="vector index", page_id="doc_123")
+    """
     if bool(chunk_id) == bool(page_id):
         if chunk_id:
             raise Refused("Give either chunk_id or page_id, not both", "Leave one of them out")
@@ -180,49 +190,25 @@ def legs_json(why: Explanation) -> JsonObject:
     return legs
 
 
-EXPLAIN = Tool(
-    name="explain",
-    title="Explain a hit",
-    description=(
-        "Explain the rank of a passage or page, or at which step it was dropped.\n"
-        "Use it when a search misses something; to search, use rag_search_knowledge_base.\n"
-        'Example: explain(query="vector index", page_id="doc_123")'
-    ),
-    arguments=(
-        Argument("query", "string", "The query of the search.", required=True),
-        Argument("chunk_id", "string", "The passage.", ""),
-        Argument("page_id", "string", "Or the document.", ""),
-        Argument("strategy", "string", "A strategy, e.g. vector (default: the promoted one).", ""),
-    ),
-    run=explain,
-    output=make_schema(legs="object", words="object", note="string"),
-)
-
-
 # fetch_url
 
 
-def fetch_url(call: Call, url: str, offset: int, length: int) -> JsonObject:
-    """Return a part of a web page's main text."""
-    page = call.wb.crawls.fetch(url)
-    answer: JsonObject = {"success": True, "url": page.url, "title": cut(page.title, MAX_TITLE_CHARS)}
-    return {**answer, "media_type": page.media_type, **slice_text(page.text, offset, length)}
-
-
-FETCH_URL = Tool(
-    name="fetch_url",
+@Tool(
     title="Fetch one URL",
-    description=(
-        "Return the main text of a web page or file as Markdown, without storing it. Obeys robots.txt.\n"
-        "Use it to read a page once; to store and search it, use crawl_website.\n"
-        'Example: fetch_url(url="https://docs.example.com/start")'
-    ),
     arguments=(Argument("url", "string", "http:// or https://.", required=True), TEXT_OFFSET, TEXT_LENGTH),
-    run=fetch_url,
     open_world=True,
     parts=TextPart("content"),
     output=make_schema(url="string", content="string", total_chars="integer"),
 )
+def fetch_url(call: Call, url: str, offset: int, length: int) -> JsonObject:
+    """Return the main text of a web page or file as Markdown, without storing it. Obeys robots.txt.
+
+    Use it to read a page once; to store and search it, use crawl_website.
+    Example: fetch_url(url="https://docs.example.com/start")
+    """
+    page = call.wb.crawls.fetch(url)
+    answer: JsonObject = {"success": True, "url": page.url, "title": cut(page.title, MAX_TITLE_CHARS)}
+    return {**answer, "media_type": page.media_type, **slice_text(page.text, offset, length)}
 
 
 # rag_read_full_page
@@ -230,8 +216,25 @@ FETCH_URL = Tool(
 _PAGE_ID_HINT = "Search results have it as page_id or document_id; rag_list_pages_for_source lists them"
 
 
-def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int) -> JsonObject:
-    """Return a part of a document's text with its position."""
+@Tool(
+    title="Read a full page",
+    arguments=(
+        Argument("page_id", "string", "The document: page_id or document_id of a result.", ""),
+        Argument("url", "string", "Or its URL.", ""),
+        TEXT_OFFSET,
+        TEXT_LENGTH,
+    ),
+    documents="page_id",
+    parts=TextPart("content"),
+    advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
+    output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
+)
+def rag_read_full_page(call: Call, page_id: str, url: str, offset: int, length: int) -> JsonObject:
+    """Return the text of a stored document, in parts if it is long.
+
+    Use it when a result's passage is not enough; for the passages around a hit, use rag_read_neighbours.
+    Example: rag_read_full_page(page_id="doc_123", offset=20000)
+    """
     document = find_document(call, page_id, url)
     part = slice_text(document.text or "", offset, length)
     if offset and offset >= len(document.text or ""):
@@ -256,35 +259,23 @@ def page_json(document: Document) -> JsonObject:
     return {"page_id": document.id, **pick(document, "title", "url", "source_id", "document_type")}
 
 
-READ_FULL_PAGE = Tool(
-    name="rag_read_full_page",
-    title="Read a full page",
-    description=(
-        "Return the text of a stored document, in parts if it is long.\n"
-        "Use it when a result's passage is not enough; for the passages around a hit, use rag_read_neighbours.\n"
-        'Example: rag_read_full_page(page_id="doc_123", offset=20000)'
-    ),
-    arguments=(
-        Argument("page_id", "string", "The document: page_id or document_id of a result.", ""),
-        Argument("url", "string", "Or its URL.", ""),
-        TEXT_OFFSET,
-        TEXT_LENGTH,
-    ),
-    run=read_full_page,
-    documents="page_id",
-    parts=TextPart("content"),
-    advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
-    output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
-)
-
-
 # search and fetch, in the form that hosted connectors require
 
 MAX_RESULTS = 10  # documents per search
 
 
+@Tool(
+    title="Search",
+    arguments=(Argument("query", "string", "What to look for.", required=True),),
+    documents="id",
+    output=make_schema(results="array"),
+)
 def search(call: Call, query: str) -> JsonObject:
-    """Return the best documents, without those that score far below the first."""
+    """Find documents, in the form that hosted connectors require.
+
+    Use it only if a client supports no other search; rag_search_knowledge_base has filters and more detail.
+    Example: search(query="vector index")
+    """
     result = call.wb.document_search.search(query, Ask(limit=MAX_RESULTS, interleaves=True))
     scores, close = [hit.score for hit in result.documents], result.searched.evidence.close
     worth = count_above_cutoff(scores, result.searched.strategy, DOCUMENT_CUTOFF)
@@ -305,8 +296,19 @@ def search(call: Call, query: str) -> JsonObject:
     return {"results": results} | notes
 
 
+@Tool(
+    title="Fetch a document",
+    arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
+    documents="id",
+    parts=TextPart("text"),
+    output=make_schema(id="string", title="string", text="string", url="string"),
+)
 def fetch(call: Call, id: str, offset: int, length: int) -> JsonObject:
-    """Return a document's text."""
+    """Return the text of a document found by search, in parts if it is long.
+
+    Use it after search; for results of other tools, use rag_read_full_page.
+    Example: fetch(id="doc_123")
+    """
     document = find_document(call, id, "")
     part = slice_text(document.text or "", offset, length, "text")
     metadata: JsonObject = {"source_id": document.source_id, "document_type": document.document_type}
@@ -314,41 +316,22 @@ def fetch(call: Call, id: str, offset: int, length: int) -> JsonObject:
     return {"id": document.id, "title": cut(document.title, MAX_TITLE_CHARS), "url": url, "metadata": metadata, **part}
 
 
-SEARCH = Tool(
-    name="search",
-    title="Search",
-    description=(
-        "Find documents, in the form that hosted connectors require.\n"
-        "Use it only if a client supports no other search; rag_search_knowledge_base has filters and more detail.\n"
-        'Example: search(query="vector index")'
-    ),
-    arguments=(Argument("query", "string", "What to look for.", required=True),),
-    run=search,
-    documents="id",
-    output=make_schema(results="array"),
-)
-
-FETCH = Tool(
-    name="fetch",
-    title="Fetch a document",
-    description=(
-        "Return the text of a document found by search, in parts if it is long.\n"
-        "Use it after search; for results of other tools, use rag_read_full_page.\n"
-        'Example: fetch(id="doc_123")'
-    ),
-    arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
-    run=fetch,
-    documents="id",
-    parts=TextPart("text"),
-    output=make_schema(id="string", title="string", text="string", url="string"),
-)
-
-
 # get_job
 
 
+@Tool(
+    title="Follow a job",
+    arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, ITEM_OFFSET),
+    parts=Items("jobs", total="total"),
+    advice="If an answer has a job_id, work continues in the background: get_job(job_id) shows the progress.",
+    output=make_action_schema(job="object", jobs="array", total="integer"),
+)
 def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:
-    """Return a job, or the newest jobs."""
+    """Show the progress of a background job, or list the newest jobs.
+
+    Use it for any job; for crawls only, use manage_crawl_job.
+    Example: get_job(job_id="job_123")
+    """
     jobs = call.wb.jobs
     if not job_id:
         listed = [job_json(job) for job in jobs.list(limit=limit, offset=offset)]
@@ -373,27 +356,27 @@ def _result_page(job: Job, limit: int, offset: int) -> JsonObject:
     return shown
 
 
-GET_JOB = Tool(
-    name="get_job",
-    title="Follow a job",
-    description=(
-        "Show the progress of a background job, or list the newest jobs.\n"
-        "Use it for any job; for crawls only, use manage_crawl_job.\n"
-        'Example: get_job(job_id="job_123")'
-    ),
-    arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, ITEM_OFFSET),
-    run=get_job,
-    parts=Items("jobs", total="total"),
-    advice="If an answer has a job_id, work continues in the background: get_job(job_id) shows the progress.",
-    output=make_action_schema(job="object", jobs="array", total="integer"),
-)
-
-
 # rag_read_neighbours
 
 
-def read_neighbours(call: Call, chunk_id: str, before: int, after: int, offset: int) -> JsonObject:
-    """Return a passage and its neighbours, in reading order."""
+@Tool(
+    title="Read around a hit",
+    arguments=(
+        Argument("chunk_id", "string", "The passage: chunk_id or id of a result.", required=True),
+        Argument("before", "integer", "Passages before it.", 1, low=0, high=10),
+        Argument("after", "integer", "Passages after it.", 1, low=0, high=10),
+        ITEM_OFFSET,
+    ),
+    documents="page_id",
+    parts=Items("chunks"),
+    output=make_schema(page_id="string", chunks="array"),
+)
+def rag_read_neighbours(call: Call, chunk_id: str, before: int, after: int, offset: int) -> JsonObject:
+    """Return the full text of a passage and of those before and after it.
+
+    Use it when a hit is cut off; for the full document, use rag_read_full_page.
+    Example: rag_read_neighbours(chunk_id="psg_123", after=3)
+    """
     try:
         around = call.wb.documents.around(chunk_id, before, after)
     except NotFound:
@@ -421,32 +404,27 @@ def read_neighbours(call: Call, chunk_id: str, before: int, after: int, offset: 
     }
 
 
-READ_NEIGHBOURS = Tool(
-    name="rag_read_neighbours",
-    title="Read around a hit",
-    description=(
-        "Return the full text of a passage and of those before and after it.\n"
-        "Use it when a hit is cut off; for the full document, use rag_read_full_page.\n"
-        'Example: rag_read_neighbours(chunk_id="psg_123", after=3)'
-    ),
-    arguments=(
-        Argument("chunk_id", "string", "The passage: chunk_id or id of a result.", required=True),
-        Argument("before", "integer", "Passages before it.", 1, low=0, high=10),
-        Argument("after", "integer", "Passages after it.", 1, low=0, high=10),
-        ITEM_OFFSET,
-    ),
-    run=read_neighbours,
-    documents="page_id",
-    parts=Items("chunks"),
-    output=make_schema(page_id="string", chunks="array"),
-)
-
-
 # rag_list_pages_for_source
 
 
-def list_pages(call: Call, source_id: str, title: str, limit: int, offset: int) -> JsonObject:
-    """Return a page of documents and their total."""
+@Tool(
+    title="List a source's pages",
+    arguments=(
+        Argument("source_id", "string", "The source: id, URL or exact title (default: all).", ""),
+        Argument("title", "string", "Only titles that contain this text.", ""),
+        LIMIT,
+        ITEM_OFFSET,
+    ),
+    parts=Items("pages", total="total"),
+    output=make_schema(pages="array", total="integer"),
+)
+def rag_list_pages_for_source(call: Call, source_id: str, title: str, limit: int, offset: int) -> JsonObject:
+    """List the documents of one or all sources, oldest first.
+
+    Use it to see what a source contains; to read a document, use rag_read_full_page; for sources,
+        rag_get_available_sources.
+    Example: rag_list_pages_for_source(source_id="src_123", title="login")
+    """
     source = call.wb.sources.get(source_id).id if source_id else None
     documents = call.wb.documents.list(source_id=source, contains=title or None, limit=limit, offset=offset)
     pages = [{**page_json(document), "chunks_count": document.passages_count} for document in documents]
@@ -454,46 +432,66 @@ def list_pages(call: Call, source_id: str, title: str, limit: int, offset: int) 
     return {"success": True, "pages": pages, "count": len(pages), "total": total, "offset": offset}
 
 
-LIST_PAGES = Tool(
-    name="rag_list_pages_for_source",
-    title="List a source's pages",
-    description=(
-        "List the documents of one or all sources, oldest first.\n"
-        "Use it to see what a source contains; to read a document, use rag_read_full_page; for sources, "
-        "rag_get_available_sources.\n"
-        'Example: rag_list_pages_for_source(source_id="src_123", title="login")'
-    ),
-    arguments=(
-        Argument("source_id", "string", "The source: id, URL or exact title (default: all).", ""),
-        Argument("title", "string", "Only titles that contain this text.", ""),
-        LIMIT,
-        ITEM_OFFSET,
-    ),
-    run=list_pages,
-    parts=Items("pages", total="total"),
-    output=make_schema(pages="array", total="integer"),
-)
-
-
 # find_projects, create_project and create_folder
 
 
+@Tool(
+    title="Find projects",
+    arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, ITEM_OFFSET),
+    parts=Items("projects", total="total"),
+    advice="Projects: find_projects; new ones: create_project, create_folder.",
+    reading_advice="Projects: find_projects.",
+    output=make_schema(projects="array", total="integer"),
+)
 def find_projects(call: Call, query: str, limit: int, offset: int) -> JsonObject:
-    """List the projects whose title or description contains all words of the query."""
+    """Find projects by words in their title and description.
+
+    Use it to get a project_id; for a project's folders, use rag_list_project_folders.
+    Example: find_projects(query="shop")
+    """
     words = query.casefold().split()
     projects = [project for project in call.wb.projects.list() if _matches(project, words)]
     listed = [project_json(project) for project in projects[offset : offset + limit]]
     return {"success": True, "projects": listed, "count": len(listed), "total": len(projects)}
 
 
+@Tool(
+    title="Create a project",
+    arguments=(
+        Argument("title", "string", "The project's name.", required=True),
+        Argument("description", "string", "Its purpose.", ""),
+    ),
+    read_only=False,
+    idempotent=False,
+    output=make_schema(project="object"),
+)
 def create_project(call: Call, title: str, description: str) -> JsonObject:
-    """Create a project."""
+    """Create a project for sources.
+
+    Use it if find_projects returns no suitable project.
+    Example: create_project(title="Shop")
+    """
     project = call.wb.projects.create(title, description)
     return {"success": True, "project": project_json(project), "message": "Project created successfully"}
 
 
+@Tool(
+    title="Create a folder",
+    arguments=(
+        Argument("project_id", "string", "The project: id or exact title.", required=True),
+        Argument("name", "string", "The folder's name.", required=True),
+        Argument("description", "string", "Its purpose.", ""),
+    ),
+    read_only=False,
+    idempotent=False,
+    output=make_schema(folder="object"),
+)
 def create_folder(call: Call, project_id: str, name: str, description: str) -> JsonObject:
-    """Create a folder in a project."""
+    """Create a folder in a project.
+
+    Use it to group a project's sources; then call crawl_website or manage_source(action='create') with folder_name.
+    Example: create_folder(project_id="proj_123", name="API")
+    """
     folder = call.wb.projects.create_folder(project_id, name, description)
     return {"success": True, "folder": folder_json(folder), "message": "Folder created successfully"}
 
@@ -512,77 +510,22 @@ def _matches(project: Project, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-FIND_PROJECTS = Tool(
-    name="find_projects",
-    title="Find projects",
-    description=(
-        "Find projects by words in their title and description.\n"
-        "Use it to get a project_id; for a project's folders, use rag_list_project_folders.\n"
-        'Example: find_projects(query="shop")'
-    ),
-    arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, ITEM_OFFSET),
-    run=find_projects,
-    parts=Items("projects", total="total"),
-    advice="Projects: find_projects; new ones: create_project, create_folder.",
-    reading_advice="Projects: find_projects.",
-    output=make_schema(projects="array", total="integer"),
-)
-
-CREATE_PROJECT = Tool(
-    name="create_project",
-    title="Create a project",
-    description=(
-        "Create a project for sources.\n"
-        "Use it if find_projects returns no suitable project.\n"
-        'Example: create_project(title="Shop")'
-    ),
-    arguments=(
-        Argument("title", "string", "The project's name.", required=True),
-        Argument("description", "string", "Its purpose.", ""),
-    ),
-    run=create_project,
-    read_only=False,
-    idempotent=False,
-    output=make_schema(project="object"),
-)
-
-CREATE_FOLDER = Tool(
-    name="create_folder",
-    title="Create a folder",
-    description=(
-        "Create a folder in a project.\n"
-        "Use it to group a project's sources; then call crawl_website or manage_source(action='create') with "
-        "folder_name.\n"
-        'Example: create_folder(project_id="proj_123", name="API")'
-    ),
-    arguments=(
-        Argument("project_id", "string", "The project: id or exact title.", required=True),
-        Argument("name", "string", "The folder's name.", required=True),
-        Argument("description", "string", "Its purpose.", ""),
-    ),
-    run=create_folder,
-    read_only=False,
-    idempotent=False,
-    output=make_schema(folder="object"),
-)
-
-
 # Table of the reading tools
 
-ESSENTIAL_TOOLS = (READ_FULL_PAGE, FIND_PROJECTS, GET_JOB)
+ESSENTIAL_TOOLS = (rag_read_full_page, find_projects, get_job)
 TOOLS = (
-    READ_FULL_PAGE,
-    LIST_PAGES,
-    SEARCH_CODE,
-    READ_NEIGHBOURS,
-    EXPLAIN,
-    FETCH_URL,
-    FIND_PROJECTS,
-    CREATE_PROJECT,
-    CREATE_FOLDER,
-    GET_JOB,
-    SEARCH,
-    FETCH,
+    rag_read_full_page,
+    rag_list_pages_for_source,
+    rag_search_code_examples,
+    rag_read_neighbours,
+    explain,
+    fetch_url,
+    find_projects,
+    create_project,
+    create_folder,
+    get_job,
+    search,
+    fetch,
 )
 
 

@@ -42,41 +42,26 @@ if TYPE_CHECKING:
 
 # Common arguments and the form of errors
 
-Empty = Callable[[Mapping[str, object]], JsonValue]
-
 QUERY = Argument("query", "string", "2 to 5 keywords.", required=True)
 OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 DEFAULT_COUNT = 5
 MATCH_COUNT = Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
 
 
-def make_family(**empty: Empty) -> ToolFamily:
+def make_family(empty: JsonObject, **repeated: str) -> ToolFamily:
     """Return a family whose errors have the fields of an empty answer.
 
     Args:
-        empty: By field, a function that returns its value from the arguments as sent.
+        empty: The fields with their values.
+        repeated: By field, the argument that it repeats if that is a non-empty string.
     """
 
     def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-        fields = {name: value(given) for name, value in empty.items()}
+        texts = {field: text for field, name in repeated.items() if isinstance(text := given.get(name), str) and text}
+        fields = empty | {field: text[:MAX_TITLE_CHARS] for field, text in texts.items()}
         return dump_json({"success": False, "error": error, "suggestion": suggestion, **fields})
 
     return ToolFamily(render=dump_json, failure=failure)
-
-
-def make_empty_list(given: Mapping[str, object]) -> list[JsonValue]:
-    """Return an empty list of results."""
-    return []
-
-
-def repeat_argument(name: str, default: JsonValue = None) -> Empty:
-    """Return a function for ``make_family`` that repeats an argument if it is a non-empty string."""
-
-    def value(given: Mapping[str, object]) -> JsonValue:
-        text = given.get(name)
-        return text[:200] if isinstance(text, str) and text else default
-
-    return value
 
 
 # Results as pages (documents) and chunks (passages)
@@ -210,8 +195,6 @@ def search(
     if not items:
         no_match = _explain_no_match(call, searched.scope, scope, query)
         answer["suggestion"] = explain_past_end(offset, ranked) or no_match
-    if searched.preferring:
-        answer["preferring"] = [name.text for name in searched.preferring]
     other_words = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
     return answer | call.describe_search(searched, is_empty=not items, suggestion=other_words)
 
@@ -219,19 +202,103 @@ def search(
 _search: Callable[..., JsonObject] = search  # with arguments that were validated by their declarations
 
 
-def search_knowledge_base(call: Call, scope: str, project_id: str, **others: JsonValue) -> JsonObject:
-    """Search the scope that the caller chooses."""
+@Tool(
+    title="Search project and global knowledge",
+    arguments=(
+        QUERY,
+        Argument(
+            "scope",
+            "string",
+            "all: global sources and, with project_id, that project, which ranks first among equals.",
+            "all",
+            choices=SCOPES,
+        ),
+        Argument("project_id", "string", "The project, for scope project or all.", ""),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("language", "string", "Only this language, e.g. de or german.", ""),
+        METADATA_ARGUMENT,
+        NAMES_ARGUMENT,
+        MATCH_COUNT,
+        Argument(
+            "return_mode", "string", "pages: one result per document; chunks: passages.", "pages", choices=RETURN_MODES
+        ),
+        OFFSET,
+    ),
+    documents="page_id",
+    family=make_family(
+        {"results": [], "search_scope": "all", "project_context": None, "return_mode": "pages", "reranked": False},
+        search_scope="scope",
+        project_context="project_id",
+        return_mode="return_mode",
+    ),
+    parts=Items("results"),
+    advice=(
+        "Project and global knowledge together, or "
+        "passages: rag_search_knowledge_base(query, scope, project_id, return_mode)."
+    ),
+    output=make_schema(results="array", more="boolean"),
+)
+def rag_search_knowledge_base(call: Call, scope: str, project_id: str, **others: JsonValue) -> JsonObject:
+    """Find documents (one result each) or passages in any scope.
+
+    Use it to find documents to read: best for project and global knowledge together; for one project only, use
+        rag_search_project_knowledge; for general knowledge, rag_search_global_knowledge; for passages,
+        search_knowledge_base.
+    Example: rag_search_knowledge_base(query="API endpoints", scope="all", project_id="proj_123")
+    """
     answer = _search(call, scope=scope, project_id=project_id, **others)
     return answer | {"search_scope": scope, "project_context": project_id or None}
 
 
-def search_project_knowledge(call: Call, project_id: str, folder_name: str, **others: JsonValue) -> JsonObject:
-    """Search one project's own sources."""
+@Tool(
+    title="Search a project's knowledge",
+    arguments=(
+        QUERY,
+        Argument("project_id", "string", "The project: id or exact title.", required=True),
+        Argument("folder_name", "string", "Only this folder, e.g. 'Authentication'.", ""),
+        MATCH_COUNT,
+        OFFSET,
+    ),
+    documents="page_id",
+    family=make_family(
+        {"results": [], "project_id": None, "folder_filter": None}, project_id="project_id", folder_filter="folder_name"
+    ),
+    parts=Items("results"),
+    advice=(
+        "Known project: rag_search_project_knowledge(query, project_id), with folder_name if you know the folder; "
+        "if nothing is relevant: rag_search_global_knowledge(query)."
+    ),
+    output=make_schema(results="array", more="boolean"),
+)
+def rag_search_project_knowledge(call: Call, project_id: str, folder_name: str, **others: JsonValue) -> JsonObject:
+    """Search one project's own sources.
+
+    Use it first when you work on a known project: best for knowledge specific to it; if it finds nothing relevant, use
+        rag_search_global_knowledge; to list the folders, rag_list_project_folders.
+    Example: rag_search_project_knowledge(query="login endpoint", project_id="proj_123", folder_name="API")
+    """
     answer = _search(call, scope="project", project_id=project_id, folder_name=folder_name, **others)
     return answer | {"project_id": project_id, "folder_filter": folder_name or None}
 
 
-def search_global_knowledge(call: Call, tags: list[str], **others: JsonValue) -> JsonObject:
+@Tool(
+    title="Search global knowledge",
+    description=(
+        "Search global sources, which belong to no project: frameworks, languages, best practices. With tags, only "
+        "sources that have any of them (most matches first).\n"
+        "Use it for general questions: best with tags; for project knowledge, use rag_search_project_knowledge "
+        "first.\n"
+        f"Tags by category: {format_catalogue()}.\n"
+        'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
+    ),
+    arguments=(QUERY, Argument("tags", "array", "Only sources with any of these tags.", []), MATCH_COUNT, OFFSET),
+    documents="page_id",
+    family=make_family({"results": [], "tag_filters": None}),
+    parts=Items("results"),
+    advice="Frameworks, languages, best practices: rag_search_global_knowledge(query, tags=[...]).",
+    output=make_schema(results="array", more="boolean"),
+)
+def rag_search_global_knowledge(call: Call, tags: list[str], **others: JsonValue) -> JsonObject:
     """Search the global sources; more matching tags rank higher among equals."""
     answer = _search(call, scope="global", tags=tags, **others)
     return answer | {"tag_filters": cap_tags(tags)}
@@ -271,109 +338,31 @@ def _find_empty_sources(call: Call, searched: ResolvedScope) -> str:
     return f"The sources in scope ({list_choices(source.title for source in sources)}) have no documents yet."
 
 
-_SEARCH_FAMILY = make_family(
-    results=make_empty_list,
-    search_scope=repeat_argument("scope", "all"),
-    project_context=repeat_argument("project_id"),
-    return_mode=repeat_argument("return_mode", "pages"),
-    reranked=lambda given: False,
-)
-SEARCH_KNOWLEDGE_BASE = Tool(
-    name="rag_search_knowledge_base",
-    title="Search project and global knowledge",
-    description=(
-        "Find documents (one result each) or passages in any scope.\n"
-        "Use it to find documents to read: best for project and global knowledge together; for one project only, use "
-        "rag_search_project_knowledge; for general knowledge, rag_search_global_knowledge; for passages, "
-        "search_knowledge_base.\n"
-        'Example: rag_search_knowledge_base(query="API endpoints", scope="all", project_id="proj_123")'
-    ),
-    arguments=(
-        QUERY,
-        Argument(
-            "scope",
-            "string",
-            "all: global sources and, with project_id, that project, which ranks first among equals.",
-            "all",
-            choices=SCOPES,
-        ),
-        Argument("project_id", "string", "The project, for scope project or all.", ""),
-        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
-        Argument("language", "string", "Only this language, e.g. de or german.", ""),
-        METADATA_ARGUMENT,
-        NAMES_ARGUMENT,
-        MATCH_COUNT,
-        Argument(
-            "return_mode", "string", "pages: one result per document; chunks: passages.", "pages", choices=RETURN_MODES
-        ),
-        OFFSET,
-    ),
-    run=search_knowledge_base,
-    documents="page_id",
-    family=_SEARCH_FAMILY,
-    parts=Items("results"),
-    advice=(
-        "Project and global knowledge together, or "
-        "passages: rag_search_knowledge_base(query, scope, project_id, return_mode)."
-    ),
-    output=make_schema(results="array", more="boolean"),
-)
-
-SEARCH_PROJECT = Tool(
-    name="rag_search_project_knowledge",
-    title="Search a project's knowledge",
-    description=(
-        "Search one project's own sources.\n"
-        "Use it first when you work on a known project: best for knowledge specific to it; if it finds nothing "
-        "relevant, use rag_search_global_knowledge; to list the folders, rag_list_project_folders.\n"
-        'Example: rag_search_project_knowledge(query="login endpoint", project_id="proj_123", folder_name="API")'
-    ),
-    arguments=(
-        QUERY,
-        Argument("project_id", "string", "The project: id or exact title.", required=True),
-        Argument("folder_name", "string", "Only this folder, e.g. 'Authentication'.", ""),
-        MATCH_COUNT,
-        OFFSET,
-    ),
-    run=search_project_knowledge,
-    documents="page_id",
-    family=make_family(
-        results=make_empty_list, project_id=repeat_argument("project_id"), folder_filter=repeat_argument("folder_name")
-    ),
-    parts=Items("results"),
-    advice=(
-        "Known project: rag_search_project_knowledge(query, project_id), with folder_name if you know the folder; "
-        "if nothing is relevant: rag_search_global_knowledge(query)."
-    ),
-    output=make_schema(results="array", more="boolean"),
-)
-
-SEARCH_GLOBAL = Tool(
-    name="rag_search_global_knowledge",
-    title="Search global knowledge",
-    description=(
-        "Search global sources, which belong to no project: frameworks, languages, best practices. With tags, only "
-        "sources that have any of them (most matches first).\n"
-        "Use it for general questions: best with tags; for project knowledge, use rag_search_project_knowledge "
-        "first.\n"
-        f"Tags by category: {format_catalogue()}.\n"
-        'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
-    ),
-    arguments=(QUERY, Argument("tags", "array", "Only sources with any of these tags.", []), MATCH_COUNT, OFFSET),
-    run=search_global_knowledge,
-    documents="page_id",
-    family=make_family(results=make_empty_list, tag_filters=lambda given: None),
-    parts=Items("results"),
-    advice="Frameworks, languages, best practices: rag_search_global_knowledge(query, tags=[...]).",
-    output=make_schema(results="array", more="boolean"),
-)
-
-
 # Sources of a scope and folders of a project
 
 
-def available_sources(call: Call, scope: str | None, project_id: str, offset: int) -> JsonObject:
-    """List the sources of a scope; with only a project, its own and the global ones."""
+@Tool(
+    title="List available sources",
+    arguments=(
+        Argument("scope", "string", "Only global or only project sources (default: all).", choices=SCOPES),
+        Argument("project_id", "string", "Only this project's sources (and global ones, unless scope is project).", ""),
+        OFFSET,
+    ),
+    family=make_family(
+        {"sources": [], "count": 0, "scope_filter": None, "project_filter": None},
+        scope_filter="scope",
+        project_filter="project_id",
+    ),
+    parts=Items("sources", count="", total="count"),
+    advice="Available sources: rag_get_available_sources; a project's folders: rag_list_project_folders.",
+    output=make_schema(sources="array", count="integer"),
+)
+def rag_get_available_sources(call: Call, scope: str | None, project_id: str, offset: int) -> JsonObject:
+    """List sources with their scope, project, folder and tags.
+
+    Use it before a targeted search; to list a source's documents, use rag_list_pages_for_source.
+    Example: rag_get_available_sources(scope="project", project_id="proj_123")
+    """
     if scope == "global" and project_id:
         raise InvalidInput("scope='global' does not allow project_id. Remove it, or use scope='project'.")
     project = call.wb.projects.get(project_id).id if project_id else None
@@ -390,8 +379,20 @@ def available_sources(call: Call, scope: str | None, project_id: str, offset: in
     }
 
 
-def list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject:
-    """List the folders of a project."""
+@Tool(
+    title="List a project's folders",
+    arguments=(Argument("project_id", "string", "The project: id or exact title.", required=True), OFFSET),
+    family=make_family({"folders": [], "project_id": None, "project_title": None, "total": 0}, project_id="project_id"),
+    parts=Items("folders", count="", total="total"),
+    output=make_schema(folders="array", total="integer"),
+)
+def rag_list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject:
+    """List a project's folders with descriptions and source counts.
+
+    Use it when you start on a project, before rag_search_project_knowledge with folder_name; for sources, use
+        rag_get_available_sources.
+    Example: rag_list_project_folders(project_id="proj_123")
+    """
     project = call.wb.projects.get(project_id)
     folders = call.wb.projects.folders(project.id)
     return {
@@ -416,54 +417,18 @@ def folder_json(folder: Folder) -> JsonObject:
     return pick(folder, *names) | {"description": cut(folder.description)}
 
 
-GET_AVAILABLE_SOURCES = Tool(
-    name="rag_get_available_sources",
-    title="List available sources",
-    description=(
-        "List sources with their scope, project, folder and tags.\n"
-        "Use it before a targeted search; to list a source's documents, use rag_list_pages_for_source.\n"
-        'Example: rag_get_available_sources(scope="project", project_id="proj_123")'
-    ),
-    arguments=(
-        Argument("scope", "string", "Only global or only project sources (default: all).", choices=SCOPES),
-        Argument("project_id", "string", "Only this project's sources (and global ones, unless scope is project).", ""),
-        OFFSET,
-    ),
-    run=available_sources,
-    family=make_family(
-        sources=make_empty_list,
-        count=lambda given: 0,
-        scope_filter=repeat_argument("scope"),
-        project_filter=repeat_argument("project_id"),
-    ),
-    parts=Items("sources", count="", total="count"),
-    advice="Available sources: rag_get_available_sources; a project's folders: rag_list_project_folders.",
-    output=make_schema(sources="array", count="integer"),
-)
-
-LIST_PROJECT_FOLDERS = Tool(
-    name="rag_list_project_folders",
-    title="List a project's folders",
-    description=(
-        "List a project's folders with descriptions and source counts.\n"
-        "Use it when you start on a project, before rag_search_project_knowledge with folder_name; for sources, use "
-        "rag_get_available_sources.\n"
-        'Example: rag_list_project_folders(project_id="proj_123")'
-    ),
-    arguments=(Argument("project_id", "string", "The project: id or exact title.", required=True), OFFSET),
-    run=list_project_folders,
-    family=make_family(
-        folders=make_empty_list,
-        project_id=repeat_argument("project_id"),
-        project_title=lambda given: None,
-        total=lambda given: 0,
-    ),
-    parts=Items("folders", count="", total="total"),
-    output=make_schema(folders="array", total="integer"),
-)
-
-
 # Table of the scoped tools
 
-ESSENTIAL_TOOLS = (GET_AVAILABLE_SOURCES, SEARCH_PROJECT, SEARCH_GLOBAL, LIST_PROJECT_FOLDERS)
-TOOLS = (GET_AVAILABLE_SOURCES, SEARCH_KNOWLEDGE_BASE, SEARCH_PROJECT, SEARCH_GLOBAL, LIST_PROJECT_FOLDERS)
+ESSENTIAL_TOOLS = (
+    rag_get_available_sources,
+    rag_search_project_knowledge,
+    rag_search_global_knowledge,
+    rag_list_project_folders,
+)
+TOOLS = (
+    rag_get_available_sources,
+    rag_search_knowledge_base,
+    rag_search_project_knowledge,
+    rag_search_global_knowledge,
+    rag_list_project_folders,
+)

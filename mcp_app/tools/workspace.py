@@ -34,8 +34,21 @@ N_RESULTS = Argument("n_results", "number", "Maximum number of results.", DEFAUL
 OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 
 
+@Tool(
+    title="Embed a conversation",
+    arguments=(
+        Argument("path", "string", "File or folder, absolute or relative to the workspace.", required=True),
+        WORKSPACE_PATH,
+    ),
+    read_only=False,
+    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
+)
 def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
-    """Embed the conversations at a path in a workspace."""
+    """Embed a conversation for search; an unchanged one is skipped.
+
+    Use it after a conversation was created or changed; for all of them, use embed_workspace.
+    Example: embed_document(path="brainstorm/2025-11-17/001-new-idea")
+    """
     if not path:
         raise make_missing_error("path", "path of the conversation, relative to the workspace")
     workspace = resolve_workspace(call, workspace_path)
@@ -49,8 +62,20 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
         raise Refused(f"Could not embed {path}: {error}", "Add text to it, then call again") from error
 
 
+@Tool(
+    title="Embed a workspace",
+    arguments=(WORKSPACE_PATH,),
+    read_only=False,
+    destructive=True,
+    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
+)
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
-    """Embed all new and changed conversations of a workspace."""
+    """Embed all new or changed conversations (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and remove deleted ones; many
+        become a job; get_job follows it.
+
+    Use it before a search after many changes; for one conversation, use embed_document.
+    Example: embed_workspace(workspace_path="")
+    """
     workspace = resolve_workspace(call, workspace_path)
     pending = call.wb.workspaces.find_changes(workspace)
     if pending.bytes > JOB_THRESHOLD_BYTES:
@@ -74,10 +99,30 @@ def make_job_answer(call: Call, pending: Pending, job: Job) -> JsonObject:
     return {"success": True, **counts, "job": job_json(job), "message": message}
 
 
+@Tool(
+    title="Search conversations",
+    arguments=(
+        Argument("query", "string", "What to search for.", required=True),
+        WORKSPACE_PATH,
+        N_RESULTS,
+        Argument("conversation_type", "string", "Only this type, e.g. brainstorm, debug or plan.", ""),
+        Argument("date_range", "string", "Only this month or day: YYYY-MM or YYYY-MM-DD.", ""),
+        OFFSET,
+    ),
+    parts=Items("results", count="num_results"),
+    advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
+    reading_advice="Past conversations of a workspace: search_semantic.",
+    output=make_schema(results="array"),
+)
 def search_semantic(
     call: Call, query: str, workspace_path: str, n_results: float, conversation_type: str, date_range: str, offset: int
 ) -> JsonObject:
-    """Search a workspace's conversations."""
+    """Search a workspace's embedded conversations by meaning, one result each, best first.
+
+    Use it for past discussions: best for conversations only; for those similar to a known one, use get_similar; for
+        documents, search_knowledge_base.
+    Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")
+    """
     wanted = int(n_results) or DEFAULT_COUNT
     page = RankedPage(offset, wanted, MAX_CONVERSATIONS, "conversations", "set conversation_type or date_range")
     hits = call.wb.workspaces.search(
@@ -93,8 +138,23 @@ def search_semantic(
     return {"success": True, "query": query[:MAX_TITLE_CHARS], **found, **notes, **page.end(hits)}
 
 
+@Tool(
+    title="Find similar conversations",
+    arguments=(
+        Argument("source_path", "string", "The conversation's path, as returned by search_semantic.", required=True),
+        WORKSPACE_PATH,
+        N_RESULTS,
+        OFFSET,
+    ),
+    parts=Items("results", count="num_results"),
+    output=make_schema(results="array"),
+)
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
-    """Find conversations similar to one."""
+    """Find the conversations of a workspace that are most similar to a given one.
+
+    Use it if you have a conversation; if you have a question, use search_semantic.
+    Example: get_similar(source_path="plan/2025-11-17/001-jwt-authentication")
+    """
     if not source_path:
         raise make_missing_error("source_path", "path of a conversation, as returned by search_semantic")
     workspace = resolve_workspace(call, workspace_path)
@@ -110,8 +170,17 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
     return {"success": True, "source_path": source_path, **found, **page.end(hits)}
 
 
+@Tool(
+    title="Show embedding status",
+    arguments=(WORKSPACE_PATH,),
+    output=make_schema(num_documents="integer", pending="object"),
+)
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
-    """Report what is embedded, and which files have changed since."""
+    """Show how many conversations and passages of a workspace are embedded, and the most recent ones.
+
+    Use it to check whether search_semantic is up to date: 'pending' counts changes on disk.
+    Example: get_embedding_status(workspace_path="")
+    """
     workspace = resolve_workspace(call, workspace_path)
     status = call.wb.workspaces.status(workspace)
     pending = call.wb.workspaces.find_changes(workspace)
@@ -192,93 +261,4 @@ def results_json(hits: Sequence[ConversationHit], wanted: int) -> JsonObject:
     return {"num_results": len(results), "results": results, "more": len(hits) > wanted}
 
 
-EMBED_DOCUMENT = Tool(
-    name="embed_document",
-    title="Embed a conversation",
-    description=(
-        "Embed a conversation for search; an unchanged one is skipped.\n"
-        "Use it after a conversation was created or changed; for all of them, use embed_workspace.\n"
-        'Example: embed_document(path="brainstorm/2025-11-17/001-new-idea")'
-    ),
-    arguments=(
-        Argument("path", "string", "File or folder, absolute or relative to the workspace.", required=True),
-        WORKSPACE_PATH,
-    ),
-    run=embed_document,
-    read_only=False,
-    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
-)
-
-EMBED_WORKSPACE = Tool(
-    name="embed_workspace",
-    title="Embed a workspace",
-    description=(
-        "Embed all new or changed conversations (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and remove deleted ones; "
-        "many become a job; get_job follows it.\n"
-        "Use it before a search after many changes; for one conversation, use embed_document.\n"
-        'Example: embed_workspace(workspace_path="")'
-    ),
-    arguments=(WORKSPACE_PATH,),
-    run=embed_workspace,
-    read_only=False,
-    destructive=True,
-    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
-)
-
-SEARCH_SEMANTIC = Tool(
-    name="search_semantic",
-    title="Search conversations",
-    description=(
-        "Search a workspace's embedded conversations by meaning, one result each, best first.\n"
-        "Use it for past discussions: best for conversations only; for those similar to a known one, use get_similar; "
-        "for documents, search_knowledge_base.\n"
-        'Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")'
-    ),
-    arguments=(
-        Argument("query", "string", "What to search for.", required=True),
-        WORKSPACE_PATH,
-        N_RESULTS,
-        Argument("conversation_type", "string", "Only this type, e.g. brainstorm, debug or plan.", ""),
-        Argument("date_range", "string", "Only this month or day: YYYY-MM or YYYY-MM-DD.", ""),
-        OFFSET,
-    ),
-    run=search_semantic,
-    parts=Items("results", count="num_results"),
-    advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
-    reading_advice="Past conversations of a workspace: search_semantic.",
-    output=make_schema(results="array"),
-)
-
-GET_SIMILAR = Tool(
-    name="get_similar",
-    title="Find similar conversations",
-    description=(
-        "Find the conversations of a workspace that are most similar to a given one.\n"
-        "Use it if you have a conversation; if you have a question, use search_semantic.\n"
-        'Example: get_similar(source_path="plan/2025-11-17/001-jwt-authentication")'
-    ),
-    arguments=(
-        Argument("source_path", "string", "The conversation's path, as returned by search_semantic.", required=True),
-        WORKSPACE_PATH,
-        N_RESULTS,
-        OFFSET,
-    ),
-    run=get_similar,
-    parts=Items("results", count="num_results"),
-    output=make_schema(results="array"),
-)
-
-GET_EMBEDDING_STATUS = Tool(
-    name="get_embedding_status",
-    title="Show embedding status",
-    description=(
-        "Show how many conversations and passages of a workspace are embedded, and the most recent ones.\n"
-        "Use it to check whether search_semantic is up to date: 'pending' counts changes on disk.\n"
-        'Example: get_embedding_status(workspace_path="")'
-    ),
-    arguments=(WORKSPACE_PATH,),
-    run=get_embedding_status,
-    output=make_schema(num_documents="integer", pending="object"),
-)
-
-TOOLS = (EMBED_DOCUMENT, EMBED_WORKSPACE, SEARCH_SEMANTIC, GET_SIMILAR, GET_EMBEDDING_STATUS)
+TOOLS = (embed_document, embed_workspace, search_semantic, get_similar, get_embedding_status)

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from mcp_app.paging import tokens
 from mcp_app.server import create_server, to_listed_tool
-from mcp_app.tools.archives import SEARCH_LOCAL_ARCHIVES
+from mcp_app.tools.archives import searchLocalArchives
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -57,7 +57,7 @@ def found(answer: dict[str, Any]) -> list[str]:
 
 
 def test_the_input_schema_is_the_specifications() -> None:
-    schema = to_listed_tool(SEARCH_LOCAL_ARCHIVES).input_schema
+    schema = to_listed_tool(searchLocalArchives).input_schema
     parts = {name: {**part, "description": ""} for name, part in schema["properties"].items()}
     assert schema["required"] == ["query"]
     assert parts == {

@@ -16,7 +16,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
 from mcp_app.tool import Call, format_follow_up
 from mcp_app.tools import select_tools
-from mcp_app.tools.knowledge import MANAGE_DOCUMENT, is_large, manage_document
+from mcp_app.tools.knowledge import is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.opening import Opening
@@ -135,10 +135,10 @@ def test_a_list_is_answered_while_more_creates_run_than_may_write_at_once(wb: Wo
         if action == "create":
             begun.release()
             assert go.wait(120)
-        return manage_document(call, action, **arguments)
+        return manage_document.run(call, action, **arguments)
 
     server = create_server(wb, toolsets=["all"])
-    server.tools["manage_document"] = replace(MANAGE_DOCUMENT, run=held)
+    server.tools["manage_document"] = replace(manage_document, run=held)
 
     async def script() -> Any:
         async with Client(server) as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_app.paging import tokens
-from mcp_app.tools.scoped import SEARCH_GLOBAL
+from mcp_app.tools.scoped import rag_search_global_knowledge
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.types import TAG_CATALOGUE
@@ -162,7 +162,7 @@ def test_a_source_may_be_named_by_url_or_title(agent: Agent, knowledge: Workbenc
 def test_the_tag_categories_are_reported_to_agents(agent: Agent) -> None:
     assert len(TAG_CATALOGUE) == 10
     for category, tags in TAG_CATALOGUE.items():
-        assert f"{category}: {', '.join(tags)}" in SEARCH_GLOBAL.description
+        assert f"{category}: {', '.join(tags)}" in rag_search_global_knowledge.description
 
 
 ERRORS = {

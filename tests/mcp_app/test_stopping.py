@@ -23,7 +23,9 @@ class Endless:
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()
-        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, make_schema())
+        self.tool = Tool(
+            name="endless", title="Endless", description="Works on.", arguments=(), run=self.run, output=make_schema()
+        )
 
     def run(self, call: Call) -> dict[str, Any]:
         self.began.set()
@@ -103,7 +105,7 @@ def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> N
         raise ZeroDivisionError(str(call.wb))
 
     server = create_server(wb, toolsets=["all"])
-    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, make_schema())
+    server.tools["broken"] = Tool(title="Broken", description="Fails.", arguments=(), output=make_schema())(broken)
     found = Agent(server).failure("broken")
     assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"
     assert "Traceback" not in str(found)

@@ -8,7 +8,9 @@ import json
 import random
 import time
 import zipfile
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import openpyxl
 import pytest
@@ -752,20 +754,65 @@ def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
     assert document.text == f"{TABLE}\n\nPassengers" and document.metadata["left_out"] == {"charts": 1}
 
 
-def test_lists_of_allowed_values_and_pivot_tables_of_other_files_are_counted() -> None:
+def test_allowed_values_and_hints_are_read_and_pivot_tables_without_their_data_counted() -> None:
     book = make_book()
     for cell, formula in (("A2", '"V-7,V-8,V-9"'), ("B2", "$B$2:$B$3")):
-        allowed = DataValidation("list", formula1=formula)
+        allowed = DataValidation("list", formula1=formula, error="Only bays of quay 9" if cell == "B2" else None)
         allowed.add(cell)
         book.worksheets[0].add_data_validation(allowed)
     cache = '<x><cacheSource type="worksheet"><worksheetSource ref="A1:B3" {}/></cacheSource></x>'
-    book.save(stream := io.BytesIO())
-    with zipfile.ZipFile(stream, "a") as package:
-        for number, source in enumerate(('sheet="Sheet"', 'xmlns:r="urn:r" r:id="rId1"')):
+    extension = '<extLst><x14:dataValidation xmlns:x14="urn:x" xmlns:xm="urn:y" prompt="From the list of bays">'
+    extension += "<xm:sqref>B3</xm:sqref></x14:dataValidation></extLst></worksheet>"
+    with zipfile.ZipFile(stream := io.BytesIO(edited(book, sheet1=("</worksheet>", extension))), "a") as package:
+        for number, source in enumerate(('sheet="Sheet"', 'sheet="Gone"', 'xmlns:r="{0}" r:id="rId1"')):
+            source = source.format(f"{SCHEMAS}/officeDocument/2006/relationships")
             package.writestr(f"xl/pivotCache/pivotCacheDefinition{number}.xml", cache.format(source))
+        package.writestr("xl/model/item.data", "")
     document = read(stream.getvalue(), "a.xlsx")
-    left_out = {"lists of allowed values": 1, "pivot tables with data from another file": 1}
-    assert (document.text, document.metadata["left_out"]) == (TABLE, left_out)
+    assert document.text == f"{TABLE}\n\nA2: V-7,V-8,V-9\n\nB2: Only bays of quay 9\n\nB3: From the list of bays"
+    left_out = {"data models": 1, "pivot tables with data from another file or a removed sheet": 2}
+    assert document.metadata["left_out"] == left_out
+
+
+def test_figures_below_a_name_show_that_repeated_names_are_columns_and_two_rows_of_names_become_one() -> None:
+    document = read("id,name,name\n1,Ann,Lee\n2,Bob,Ray\n", "a.csv")
+    assert document.metadata["columns"] == ["id", "name", "name"]
+    document = read(",2031,,2032,\nTown,Min,Max,Min,Max\nVisby,1,2,3,4\nRonne,5,6,7,8\n", "a.csv")
+    assert document.metadata["columns"] == ["Town", "2031 Min", "2031 Max", "2032 Min", "2032 Max"]
+    assert document.text.endswith("| Visby | 1 | 2 | 3 | 4 |\n| Ronne | 5 | 6 | 7 | 8 |")
+
+
+def test_signs_of_symbol_fonts_and_parts_of_seconds_are_read_as_a_sheet_shows_them() -> None:
+    book = make_book(("Part", "Tested", "Time", "Lap"), ("V-7", "ü", 75.25 / 86_400, 0.5 + 8.5 / 86_400))
+    book.worksheets[0]["B2"].font = Font(name="Wingdings")
+    book.worksheets[0]["C2"].number_format, book.worksheets[0]["D2"].number_format = "[mm]:ss.00", "h:mm:ss.0"
+    assert "| V-7 | ✓ | 0:01:15.25 | 12:00:08.5 |" in read(edited(book), "t.xlsx").text
+
+
+def test_a_sheet_has_the_alternative_texts_of_charts_groups_and_shapes() -> None:
+    shapes = "".join(
+        f'<x:{tag}><x:cNvPr descr="{alt}"/></x:{tag}>' for tag, alt in (("sp", "Yard"), ("graphicFrame", "Rise"))
+    )
+    drawing = f'<x:wsDr xmlns:x="{SCHEMAS}/x"><x:grpSp><x:cNvPr descr="Plan"/>{shapes}</x:grpSp><x:pic/></x:wsDr>'
+    document = read(add_parts(make_book(), drawing=(drawing, CHART.format(SERIES))), "a.xlsx")
+    assert "[Image: Plan]\n\n[Image: Yard]\n\n[Image: Rise]\n\nPassengers" in document.text
+    assert document.metadata["left_out"] == {"images without alternative text": 1}
+
+
+@pytest.mark.parametrize("make", [lambda: make_book(), Document, Presentation], ids=["xlsx", "docx", "pptx"])
+def test_the_own_properties_of_an_office_file_are_metadata(make: Callable[[], Any]) -> None:
+    book = make()
+    if hasattr(book, "add_paragraph"):
+        book.add_paragraph("Quay")
+    if hasattr(book, "slide_layouts"):
+        book.slides.add_slide(book.slide_layouts[5]).shapes.title.text = "Quay"
+    book.save(stream := io.BytesIO())
+    entries = "".join(f'<property name="{name}"><v>HK-7</v></property>' for name in ("Contract", "_dlc_DocId", "ICV"))
+    with zipfile.ZipFile(stream, "a") as package:
+        package.writestr("docProps/custom.xml", f'<Properties xmlns="{SCHEMAS}/p">{entries}</Properties>')
+    suffix = "docx" if hasattr(book, "add_paragraph") else "pptx" if hasattr(book, "slides") else "xlsx"
+    metadata = read(stream.getvalue(), f"a.{suffix}").metadata
+    assert metadata["Contract"] == "HK-7" and {"_dlc_DocId", "ICV"}.isdisjoint(metadata)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -25,6 +25,15 @@ from workbench.ingestion.readers.spreadsheet import format_value
         (1, '"Yes";"Yes";"No"', "Yes"),
         (0, '"Yes";"Yes";[Red]"No"', "No"),
         (0, '0;-0;"-"', "0"),
+        (123456789, "000-00-0000", "123-45-6789"),
+        (5551234567, "(000) 000-0000", "(555) 123-4567"),
+        (5551234, "[<=9999999]###-####;(###) ###-####", "555-1234"),
+        (5551234567, "[<=9999999]###-####;(###) ###-####", "(555) 123-4567"),
+        (1500, '[>=1000]0.0,"k";0', "1.5k"),
+        (2, '[=1]"one";[=2]"two";0', "two"),
+        (7, 'General" units"', "7 units"),
+        (-7, "General;[Red]-General", "-7"),
+        (12345.678, "0.00E+00", "12345.678"),
     ],
 )
 def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:

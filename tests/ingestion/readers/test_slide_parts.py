@@ -232,3 +232,45 @@ def test_names_of_categories_on_two_levels_reach_each_category() -> None:
         slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, 0, 0, 9, 9, data)
 
     assert "| 2030 Q1 | 71 |\n| 2030 Q2 | 82 |" in read(draw).text
+
+
+def test_sections_of_a_deck_are_headings_and_their_entries_are_no_missing_slides() -> None:
+    deck = Presentation()
+    for text in ("Crane", "Hoist"):
+        add_box(deck.slides.add_slide(deck.slide_layouts[BLANK]), 0, 1, text)
+    last = deck.slides[1].slide_id
+    deck.element.append(
+        parse_xml(
+            '<x:sectionLst xmlns:x="http://schemas.microsoft.com/office/powerpoint/2010/main">'
+            f'<x:section name="Lifting"><x:sldIdLst><x:sldId id="{last}"/></x:sldIdLst></x:section></x:sectionLst>'
+        )
+    )
+    deck.save(target := io.BytesIO())
+    document = read_bytes(target.getvalue(), "talk.pptx")
+    assert document.text == "Crane\n\n# Lifting\n\nHoist" and "left_out" not in document.metadata
+
+
+def test_alternative_texts_of_charts_and_groups_are_read_as_well_as_their_text() -> None:
+    def draw(slide: Slide) -> None:
+        data = CategoryChartData()
+        data.categories = ["Q1"]
+        data.add_series("Boats", (5,))
+        chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, Inches(3), Inches(2), data)
+        group = slide.shapes.add_group_shape()
+        group.shapes.add_textbox(0, Inches(3), Inches(2), Inches(1)).text_frame.text = "Quay"
+        for shape, alt in ((chart, "Rising bars"), (group, "Plan of the port")):
+            shape._element[0].cNvPr.set("descr", alt)
+
+    text = read(draw).text
+    assert "| Q1 | 5 |\n\n[Image: Rising bars]" in text and "[Image: Plan of the port]\n\nQuay" in text
+
+
+def test_signs_of_a_symbol_font_on_a_slide_are_read_as_they_are_shown() -> None:
+    run = '<a:r><a:rPr><a:{} typeface="Wingdings"/></a:rPr><a:t>{}</a:t></a:r>'
+    runs = (
+        run.format("latin", "ü")
+        + "<a:r><a:t> load </a:t></a:r>"
+        + run.format("sym", "J")
+        + run.format("sym", " unload")
+    )
+    assert read(lambda slide: add_xml(slide, runs)).text == "✓ load ☺ unload"

@@ -11,6 +11,7 @@ import pytest
 
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers import office
 from workbench.ingestion.readers.formats import read_bytes
 
 SCHEMAS = "http://schemas.openxmlformats.org"
@@ -379,3 +380,80 @@ def test_parts_that_a_file_refers_to_and_lacks_are_counted() -> None:
     document = read(f"{body}<w:sectPr><w:headerReference w:type='default' r:id='gone'/></w:sectPr>")
     names = ("footnotes", "headers and footers")
     assert document.metadata["left_out"] == {f"{name} that are missing in the file": 1 for name in names}
+
+
+@pytest.mark.parametrize(
+    ("form", "third", "twelfth"),
+    [
+        ("hebrew1", "ג", "12"),
+        ("russianLower", "в", "м"),
+        ("arabicAbjad", "ج", "ل"),
+        ("japaneseCounting", "三", "十二"),
+        ("decimalEnclosedCircle", "③", "⑫"),
+    ],
+)
+def test_items_of_a_list_have_the_letters_of_its_script(form: str, third: str, twelfth: str) -> None:
+    items = read("".join(numbered("Rope") for _ in range(12)), numbering((form, "%1)"))).text.split("\n\n")
+    assert (items[2], items[11]) == (f"{third}) Rope", f"{twelfth}) Rope")
+
+
+@pytest.mark.parametrize(
+    ("equation", "latex"),
+    [
+        ('<m:d><m:dPr><m:begChr m:val="{"/><m:endChr m:val=""/></m:dPr><m:e>x</m:e></m:d>', r"$\{x$"),
+        ('<m:bar><m:barPr><m:pos m:val="top"/></m:barPr><m:e>x</m:e></m:bar>', r"$\overline{x}$"),
+        ("<m:bar><m:e>x</m:e></m:bar>", r"$\underline{x}$"),
+        ("<m:groupChr><m:e>x</m:e></m:groupChr>", r"$\underbrace{x}$"),
+        ('<m:r><m:t>y</m:t></m:r><m:phant><m:phantPr><m:show m:val="0"/></m:phantPr><m:e>x</m:e></m:phant>', "$y$"),
+    ],
+)
+def test_braces_and_bars_of_equations(equation: str, latex: str) -> None:
+    equation = equation.replace("<m:e>x</m:e>", "<m:e><m:r><m:t>x</m:t></m:r></m:e>")
+    assert read(f"<w:p><m:oMath>{equation}</m:oMath></w:p>").text == latex
+
+
+def test_a_drop_cap_joins_its_word_and_a_page_break_divides_words() -> None:
+    cap = '<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr><w:r><w:t>O</w:t></w:r></w:p>'
+    rest = '<w:p><w:r><w:t>nce the tide</w:t><w:br w:type="page"/><w:t>rose</w:t></w:r></w:p>'
+    assert read(cap + rest).text == "Once the tide rose"
+
+
+def test_signs_of_a_symbol_font_are_read_as_they_are_shown() -> None:
+    run = '<w:r><w:rPr><w:rFonts w:ascii="{}"/></w:rPr><w:t>{}</w:t></w:r>'
+    signs = run.format("Wingdings", "\uf0fc") + run.format("Symbol", "m") + run.format("Arial", "m wide")
+    assert read(f"<w:p>{signs}</w:p>").text == "✓μm wide"
+
+
+def test_alternative_texts_of_boxes_and_charts_are_read_as_well_as_their_text() -> None:
+    box = (
+        "<wps:wsp><wps:txbx><w:txbxContent><w:p><w:r><w:t>Gate 7</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"
+    )
+    model = '<x:model3d xmlns:x="urn:x"/>'
+    drawing = (
+        '<w:p><w:r><w:drawing><wp:inline><wp:docPr id="1" name="x" descr="{}"/>{}</wp:inline></w:drawing></w:r></w:p>'
+    )
+    document = read(drawing.format("Sign at the gate", box) + drawing.format("", model))
+    assert document.text == "[Image: Sign at the gate]\n\nGate 7"
+    assert document.metadata["left_out"] == {"images without alternative text": 1}
+
+
+def test_a_long_document_is_read_in_slices_with_notes_and_lists_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(office, "MAX_ELEMENTS_AT_ONCE", 8)
+    notes = "".join(f'<w:footnote w:id="{n}"><w:p><w:r><w:t>Note {n}</w:t></w:r></w:p></w:footnote>' for n in (1, 2))
+    reference = '<w:p><w:r><w:t>Rope</w:t></w:r><w:r><w:footnoteReference w:id="{}"/></w:r></w:p>'
+    field = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    start, end = (f"<w:p>{field * n}</w:p>" for n in (2, 1))
+    body = [reference.format(1), paragraph("Knot"), *(numbered(f"Item {n}") for n in range(1, 5)), paragraph("Sail")]
+    body += [start.format("begin", "separate"), paragraph("Ebb"), paragraph("Flow"), end.format("end")]
+    body += [paragraph("Moor"), reference.format(2)]
+    parts = {
+        **numbering(("decimal", "%1.")),
+        "footnotes.xml": ("footnotes", f"<w:footnotes {NAMESPACES}>{notes}</w:footnotes>"),
+    }
+    text = read("".join(body), parts).text.replace(" ↑", "")
+    items = [f"{n}. Item {n}" for n in range(1, 5)]
+    lines = ["Rope[1]", "Knot", *items, "Sail", "Ebb", "Flow", "Moor", "Rope[2]"]
+    found = [line for line in text.split("\n") if line]
+    assert [line for line in found if "Note" not in line] == lines
+    assert [line for line in found if "Note" in line] == ["1. Note 1", "2. Note 2"]
+    assert found.index("1. Note 1") < found.index("Ebb")  # at the end of the slice that refers to it

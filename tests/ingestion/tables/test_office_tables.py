@@ -162,7 +162,7 @@ def test_dates_shares_and_long_fractions_of_a_sheet_read_as_the_sheet_shows_them
         (0.5, "# ?/?", "0.5"),
         (1204, "0.00E+00", "1204"),
         (1204.0, "General", "1204"),
-        (1204, "[>1000]#,##0;0", "1204"),
+        (1204, "[>1000]#,##0;0", "1,204"),
         (True, "#,##0", "True"),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from workbench.ingestion.readers.header_rows import count_header_rows, merge_header_rows
+
 MAX_TABLE_CHARS = 4_000
 MAX_TABLE_COLUMNS = 8
 ROWS_JOINED = 10_000  # rows made text at a time
@@ -26,6 +28,15 @@ def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
 def fits_table(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether rows are few and narrow enough for one table."""
     return sum(len(cell) for row in rows for cell in row) <= MAX_TABLE_CHARS and len(rows[0]) <= MAX_TABLE_COLUMNS
+
+
+def join_header_rows(rows: list[list[str]]) -> list[list[str]]:
+    """Make two header rows one, in place, and return the rows."""
+    width = max(map(len, rows), default=0)
+    head = [[*row, *[""] * (width - len(row))] for row in rows[:3]]
+    if rows and count_header_rows(head) > 1:
+        rows[:2] = merge_header_rows(head)[:1]
+    return rows
 
 
 def format_markdown_table(rows: Sequence[Sequence[str]]) -> str:

@@ -18,8 +18,7 @@ from urllib.parse import unquote
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table
-from workbench.ingestion.readers.header_rows import merge_header_rows
+from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table, join_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset, format_roman
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import (
@@ -45,6 +44,7 @@ MAX_UNPACKED_BYTES = GB
 DAMAGED_PARTS = "damaged parts of the file"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # no description
+INTERNAL_PROPERTY = re.compile(r"_|MSIP_|ContentTypeId|MediaService|KSO|ICV$")  # names of properties that programs add
 OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -123,6 +123,8 @@ class XmlElement(Protocol):
         ...
 
     def __iter__(self) -> Iterator[XmlElement]: ...
+
+    def __setitem__(self, place: slice, children: Sequence[XmlElement]) -> None: ...
 
 
 def parse_xml(data: bytes, on_damage: Callable[[], None] = lambda: leave_out(DAMAGED_PARTS)) -> XmlElement | None:
@@ -229,9 +231,12 @@ def _fold_path(path: str) -> str:
 
 
 def read_core_properties(package: Package) -> dict[str, str]:
-    """Return the title, author and dates of an office file, if set."""
-    root = package.parse("docProps/core.xml")
-    return _read_properties(root if root is not None else (), OFFICE_PROPERTIES)
+    """Return the title, author, dates and own properties of an office file, if set."""
+    core, custom = (package.parse(f"docProps/{name}.xml") for name in ("core", "custom"))
+    entries = custom.iter("{*}property") if custom is not None else ()
+    own = {one.get("name") or "_": " ".join(child.text or "" for child in one).strip() for one in entries}
+    own = {name: text for name, text in own.items() if text and not INTERNAL_PROPERTY.match(name)}
+    return own | _read_properties(core if core is not None else (), OFFICE_PROPERTIES)
 
 
 def _read_properties(elements: Iterable[XmlElement], names: Mapping[str, str]) -> dict[str, str]:
@@ -333,15 +338,21 @@ STRUCTURES = {
     "rad": _radical,
     "nary": lambda element: f"{_property(element, 'chr', DEFAULT_NARY)}{_scripts(element)} {_part(element, 'e')}",
     "d": lambda element: (
-        _property(element, "begChr", "(")
+        _property(element, "begChr", "(").replace("{", "\\{")
         + _property(element, "sepChr", "|").join(map(_latex, element.iterfind("{*}e")))
-        + _property(element, "endChr", ")")
+        + _property(element, "endChr", ")").replace("}", "\\}")
     ),
     "func": _function,
     "limLow": lambda element: f"{_part(element, 'e')}_{_brace(_part(element, 'lim'))}",
     "limUpp": lambda element: f"{_part(element, 'e')}^{_brace(_part(element, 'lim'))}",
     "acc": lambda element: f"\\{ACCENTS.get(_property(element, 'chr'), 'hat')}{{{_part(element, 'e')}}}",
-    "bar": lambda element: f"\\overline{{{_part(element, 'e')}}}",
+    "bar": lambda element: (
+        f"\\{'over' if _property(element, 'pos') == 'top' else 'under'}line{{{_part(element, 'e')}}}"
+    ),
+    "groupChr": lambda element: (
+        f"\\{'over' if _property(element, 'pos') == 'top' else 'under'}brace{{{_part(element, 'e')}}}"
+    ),
+    "phant": lambda element: "" if _property(element, "show") == "0" else _part(element, "e"),
     "m": lambda element: _rows(element, "matrix"),
     "eqArr": lambda element: _rows(element, "aligned"),
 }
@@ -466,7 +477,16 @@ def read_diagram(root: XmlElement) -> list[tuple[int, str]]:
     return lines
 
 
-# --- Alternative text of images ---
+# --- Symbol fonts, and alternative text of images ---
+
+
+def format_symbols(text: str, font: str) -> str:
+    """Return text in a font such as Wingdings as the signs that it shows; unchanged in a font for text."""
+    from mammoth.docx.dingbats import dingbats
+
+    codes = (dingbats.get((font, ord(sign) - (0xF000 if "\uf000" <= sign <= "\uf0ff" else 0))) for sign in text)
+    return "".join(chr(code or ord(sign)) for code, sign in zip(codes, text, strict=True))
+
 
 GENERATED_ALT = re.compile(
     r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?\s*", re.I
@@ -497,15 +517,32 @@ def read_docx(data: bytes, name: str) -> Draft:
     """Return headings, paragraphs, lists, tables and footnotes, without images."""
     package = Package(data, name)
     properties = read_core_properties(package)
-    prepared = _prepare_package(package)
+    texts: list[str] = []
+    notes = 0
+    for prepared in _prepare_packages(package):
+        source, count = _convert_part(prepared, notes)
+        texts.append(convert_fragment(source))
+        notes += count
+    text = "\n\n".join(filter(None, texts))
+    return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
+
+
+MAMMOTH_NOTE = re.compile(r'(note-ref-[^"]*">\[)(\d+)|<ol>(?=<li id="(?:foot|end)note-)')
+
+
+def _convert_part(package: bytes, notes: int) -> tuple[str, int]:
+    """Return a package as HTML whose notes continue the numbers of those before, and the number of its notes."""
     import mammoth
 
     result = mammoth.convert_to_html(
-        io.BytesIO(prepared), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
+        io.BytesIO(package), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
     )
     leave_out("symbols of an unknown font", sum("A w:sym element" in message.message for message in result.messages))
-    text = convert_fragment(result.value)
-    return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
+
+    def write(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2]) + notes}" if found[1] else f'<ol start="{notes + 1}">'
+
+    return MAMMOTH_NOTE.sub(write, result.value), result.value.count("note-ref-") // 2  # each has a way back
 
 
 # --- The parts of a file ---
@@ -520,13 +557,11 @@ class WordPart:
     links: dict[str, tuple[str, str]]  # kind and path of the parts that it refers to, by id
 
 
-def _prepare_package(package: Package) -> bytes:
-    """Return a copy of a Word file, without media, from which mammoth reads all text.
+MAX_ELEMENTS_AT_ONCE = 100_000  # of the body: mammoth makes about 2 kB of each
 
-    Names of parts are in lower case, in the package and where other parts refer to them, since mammoth compares case.
-    """
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
+def _prepare_packages(package: Package) -> Iterator[bytes]:
+    """Yield copies of a Word file, without media, from which mammoth reads all text: one for each slice of its body."""
     main = package.find_main_part(MAIN_PART)
     paths = [path for path in package.parts if re.fullmatch(r"word/(?:foot|end)notes\d*\.xml", path)]
     styles, numbering = (package.parse(f"word/{name}.xml") for name in ("styles", "numbering"))
@@ -540,12 +575,41 @@ def _prepare_package(package: Package) -> bytes:
     _drop_dangling_references([part.root for part in parts])
     comments = package.parse("word/comments.xml")
     leave_out("comments", len(list(comments.iter(WORD + "comment"))) if comments is not None else 0)
-    replaced = {part.path: etree.tostring(part.root, encoding="UTF-8", xml_declaration=True) for part in parts}
+    body = next((part.root.find(WORD + "body") for part in parts if part.path == main), None)
+    for blocks in _slice_blocks(body if body is not None else ()):
+        if body is not None:
+            body[:] = blocks
+        yield _pack_word_file(package, {part.path: part.root for part in parts})
+
+
+def _slice_blocks(blocks: Iterable[XmlElement]) -> list[list[XmlElement]]:
+    """Return the blocks of a body in slices that do not end within a list or a field."""
+    slices: list[list[XmlElement]] = [[]]
+    size = depth = 0
+    for block in blocks:
+        number = _value(block.find(f"{WORD}pPr/{WORD}numPr/{WORD}numId"), "0")
+        if size > MAX_ELEMENTS_AT_ONCE and number == "0" and depth <= 0:
+            slices.append([])
+            size = 0
+        slices[-1].append(block)
+        size += sum(1 for _ in block.iter())
+        kinds = [one.get(WORD + "fldCharType") for one in block.iter(WORD + "fldChar")]
+        depth += kinds.count("begin") - kinds.count("end")
+    return slices
+
+
+def _pack_word_file(package: Package, replaced: Mapping[str, XmlElement]) -> bytes:
+    """Return a copy of a file with some parts replaced.
+
+    Names of parts are in lower case, in the package and where other parts refer to them, since mammoth compares case.
+    """
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
         for path in package.parts:
             if path in replaced:
-                copy.writestr(path, replaced[path])
+                copy.writestr(path, etree.tostring(replaced[path], encoding="UTF-8", xml_declaration=True))
             elif path.endswith((".xml", ".rels")) and (root := package.parse(path)) is not None:
                 for link in root if path.endswith(".rels") else ():
                     if (address := link.get("Target")) and link.get("TargetMode") != "External":
@@ -582,6 +646,7 @@ UNREAD_ELEMENTS = {
 def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _write_bound_values(package, part.root)
     _simplify(part.root)
+    _join_drop_caps(part.root)
     for what, tags in UNREAD_ELEMENTS.items():
         leave_out(what, len(list(part.root.iter(*tags))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
@@ -642,12 +707,27 @@ def _simplify(root: XmlElement) -> None:
         elif name in REMOVED_TAGS and element.tag == WORD + name:
             leave_out("ruby readings", name == "rt")
             replace_element(element, [])
-        elif name in RENAMED_TAGS and element.tag == WORD + name:
-            replace_element(element, [make_element(RENAMED_TAGS[name])])
+        elif element.tag == WORD + name and (name in RENAMED_TAGS or element.get(WORD + "type") in ("page", "column")):
+            replace_element(element, [make_element(RENAMED_TAGS.get(name, "tab"))])  # a page ends a word too
     for run in list(root.iter(WORD + "r")):  # the base of a ruby is a run in a run
         parent = run.getparent()
         if parent is not None and parent.tag == WORD + "r":
             replace_element(parent, list(parent))
+        fonts = run.find(f"{WORD}rPr/{WORD}rFonts")
+        font = (fonts.get(WORD + "ascii") if fonts is not None else None) or ""
+        for text in run.iter(WORD + "t") if font else ():
+            text.text = format_symbols(text.text or "", font)
+
+
+def _join_drop_caps(root: XmlElement) -> None:
+    """Join each drop cap, which is a paragraph of its own, with the word that it starts."""
+    for frame in [one for one in root.iter(WORD + "framePr") if one.get(WORD + "dropCap") not in (None, "none")]:
+        cap = _find_outer(frame, "p")
+        following = cap.xpath("following-sibling::*[1]") if cap is not None else []
+        if cap is not None and following and following[0].tag == WORD + "p":
+            first = following[0].find(WORD + "pPr")
+            for place, run in enumerate(list(cap.iterfind(WORD + "r")), 0 if first is None else 1):
+                following[0].insert(place, run)
 
 
 def make_element(name: str, *children: XmlElement) -> XmlElement:
@@ -780,11 +860,10 @@ def _write_drawings(package: Package, part: WordPart) -> None:
         art = [make_paragraph(word.get("string") or "") for word in drawing.iter(VML + "textpath")]
         graphics = list(_graphic_blocks(package, part, drawing))
         alts = _picture_descriptions(drawing)
-        pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata")))
+        pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata", "{*}model3d")))
         if not alts and pictures and not blocks:
             leave_out("images without alternative text", pictures)
-        described = [make_paragraph(alt) for alt in alts] if not blocks and not graphics else []
-        added = [*described, *loose, *art, *graphics, *blocks]
+        added = [*map(make_paragraph, alts), *loose, *art, *graphics, *blocks]
         hidden = (one.get("hidden") in TRUE_VALUES for one in drawing.iter() if local_name(one) == "docPr")
         if added and next(hidden, False):
             added = [*added, make_paragraph(HIDDEN_MARK.strip())] if take_hidden("shapes") else []
@@ -1134,6 +1213,20 @@ class NumberedText:
         return before == (number, counters[level] - 1)
 
 
+DIGITS = ("", *"一二三四五六七八九")
+# The numbers from 1 of lists in other scripts; later ones are decimal.
+LETTERS = {
+    **dict.fromkeys(("hebrew1", "hebrew2"), "אבגדהוזחטי"),
+    "arabicAbjad": "أبجدهوزحطيكلمنسعفصقرشتثخذضظغ", "arabicAlpha": "أبتثجحخدذرزسشصضطظعغفقكلمنهوي",
+    "russianLower": "абвгдежзиклмнопрстуфхцчшщыэюя", "russianUpper": "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ",
+    "thaiLetters": "กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ",
+    **dict.fromkeys(("aiueo", "aiueoFullWidth"), "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホ"),
+    **dict.fromkeys(("iroha", "irohaFullWidth"), "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマ"),
+    "ganada": "가나다라마바사아자차카타파하", "ideographTraditional": "甲乙丙丁戊己庚辛壬癸",
+    "ideographZodiac": "子丑寅卯辰巳午未申酉戌亥", "koreanDigital": "일이삼사오육칠팔구",
+    "ideographDigital": "一二三四五六七八九",
+    **dict.fromkeys(("decimalEnclosedCircle", "decimalEnclosedCircleChinese"), "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"),
+}  # fmt: skip
 MAX_COUNTERS = {"Roman": 3_999, "Letter": 26 * 4}  # up to "zzzz"
 
 
@@ -1146,6 +1239,11 @@ def format_counter(value: int, form: str) -> str:
         return letter if form == "lowerLetter" else letter.upper()
     if form in ("lowerRoman", "upperRoman"):
         return format_roman(value).lower() if form == "lowerRoman" else format_roman(value)
+    if 0 < value < 100 and re.match("(?:chinese|japanese|taiwanese)Counting", form):
+        tens, ones = divmod(value, 10)
+        return (DIGITS[tens] if tens > 1 else "") + "十" * (tens > 0) + DIGITS[ones]
+    if 0 < value <= len(LETTERS.get(form, "")):
+        return LETTERS[form][value - 1]
     if form == "ordinal":
         ending = {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th") if value % 100 not in (11, 12, 13) else "th"
         return f"{value}{ending}"
@@ -1178,6 +1276,7 @@ RTF_SKIPPED = (
     (re.compile(r"\{\\shptxt\b"), "text boxes"),
     (re.compile(r"(?<!\{\\nonshppict)\{\\pict\b"), "images without alternative text"),
     (re.compile(r"\{\\object\b"), "embedded files"),
+    (re.compile(r'\bHYPERLINK +"'), "addresses of links"),
 )
 RTF_DELETED = re.compile(r"\{[^{}]*\\deleted\b[^{}]*\}")  # under change tracking
 RTF_ROW = re.compile(r"(?:^[^\n|]*(?:\|[^\n|]*)*\|$\n?)+", re.MULTILINE)  # lines whose cells each end with a bar
@@ -1273,7 +1372,7 @@ def _write_rtf_marks(text: str) -> str:
 def _write_rtf_table(lines: re.Match[str]) -> str:
     lined = (line.split("|")[:-1] for line in lines[0].strip().split("\n"))
     rows = drop_empty([[format_cell(cell.replace(RTF_BAR, "|")) for cell in line] for line in lined])
-    return f"\n\n{format_markdown_table(merge_header_rows(rows))}\n\n" if rows else ""
+    return f"\n\n{format_markdown_table(join_header_rows(rows))}\n\n" if rows else ""
 
 
 # --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---
@@ -1292,15 +1391,21 @@ def read_pptx(data: bytes, name: str) -> Draft:
     properties = read_core_properties(package)
     presentation = _open_presentation(data, package)
     for entry in [one for one in presentation.element.iter() if local_name(one) == "sldId"]:
-        if entry.get(RELATION + "id") not in presentation.part.rels:
+        key = entry.get(RELATION + "id")  # None for an entry of a section
+        if key is not None and key not in presentation.part.rels:
             leave_out("slides that are missing in the file")
             replace_element(entry, [])
     for slide in presentation.slides:
         _simplify_shapes(slide.element)
     first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     reader = SlideReader()
+    sections = {
+        (slides[0].get("id") or ""): f"# {section.get('name')}\n\n"
+        for section in presentation.element.iter("{*}section")
+        if (slides := list(section.iterfind(".//{*}sldId")))
+    }
     pages = tuple(
-        (number, reader.read(slide, number))
+        (number, sections.get(str(slide.slide_id), "") + reader.read(slide, number))
         for number, slide in enumerate(presentation.slides, 1)
         if slide.element.get("show") not in FALSE_VALUES or take_hidden("slides")
     )
@@ -1376,7 +1481,8 @@ class SlideReader:
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)
-                leave_out("comments", sum(local_name(one) == "cm" for one in root.iter()) if root is not None else 0)
+                names = map(local_name, root.iter() if root is not None else ())
+                leave_out("comments", sum(name in ("cm", "reply") for name in names))
         return "\n\n".join(parts)
 
     def _read_shapes(self, shapes: Iterable[BaseShape], *, count: bool = True) -> Iterator[str]:
@@ -1385,6 +1491,7 @@ class SlideReader:
 
         for shape in shapes:
             if isinstance(shape, GroupShape):
+                yield from filter(None, [describe_shape(shape.element[0])])  # of the group itself
                 yield from self._read_shapes(order_shapes(list(shape.shapes)), count=count)
                 continue
             kind = _placeholder_type(shape)
@@ -1410,12 +1517,11 @@ class SlideReader:
         from pptx.shapes.autoshape import Shape
         from pptx.shapes.graphfrm import GraphicFrame
 
-        if isinstance(shape, GraphicFrame):
-            return self._read_frame(shape)
         element: XmlElement = shape.element
         alt = describe_shape(element)
-        if isinstance(shape, Shape):
-            return "\n\n".join(filter(None, [read_shape_text(element), alt]))
+        if isinstance(shape, Shape | GraphicFrame):
+            text = read_shape_text(element) if isinstance(shape, Shape) else self._read_frame(shape)
+            return "\n\n".join(filter(None, [text, alt]))
         if local_name(element) != "pic":
             return alt
         media = [one for one in element.iter() if local_name(one) in ("videoFile", "audioFile", "wavAudioFile")]
@@ -1438,7 +1544,7 @@ class SlideReader:
                 merged = [one.get("vMerge") in TRUE_VALUES for one in row.iterfind(DRAWING + "tc")]
                 grid.append([above[at] if merged[at] and at < len(above) else cell for at, cell in enumerate(cells)])
             rows = drop_empty(grid)
-            return format_markdown_table(merge_header_rows(rows)) if rows else ""
+            return format_markdown_table(join_header_rows(rows)) if rows else ""
         for one in element.iter():
             name = local_name(one)
             key = one.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
@@ -1449,10 +1555,11 @@ class SlideReader:
             is_diagram = name == "relIds"
             text = "" if root is None else format_list(read_diagram(root)) if is_diagram else format_chart(root)
             leave_out("diagrams" if is_diagram else "charts", root is None or (is_diagram and not text))
-            return text or describe_shape(element)
-        if any(local_name(one) == "oleObj" for one in element.iter()):
-            leave_out("embedded files")
-        return describe_shape(element)
+            return text
+        names = set(map(local_name, element.iter()))
+        leave_out("embedded files", "oleObj" in names)
+        leave_out("3D models", "model3d" in names)
+        return ""
 
 
 def _list_backgrounds(slide: Slide) -> Iterator[SlideLayout | SlideMaster]:
@@ -1566,7 +1673,11 @@ def _part_text(part: XmlElement) -> str:
         return format_struck(part.text or "")
     if name == "oMath" and parent is not None and local_name(parent) == "oMathPara":
         return ""  # its paragraph has written it
-    return format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
+    text = format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
+    fonts = [properties.find(DRAWING + kind) for kind in ("sym", "latin")] if properties is not None else []
+    for font in fonts if not text.isascii() or len(text.strip()) == 1 else ():  # other words are in the usual font
+        text = text if font is None else format_symbols(text, font.get("typeface") or "")
+    return text
 
 
 def read_shape_text(element: XmlElement) -> str:

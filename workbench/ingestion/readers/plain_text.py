@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import format_cell, rows_to_text
+from workbench.ingestion.readers.grid import format_cell, join_header_rows, rows_to_text
 from workbench.ingestion.readers.html import convert_fragment
 from workbench.ingestion.text import NEWLINES, decode_text, leave_out
 from workbench.types import JsonValue
@@ -459,6 +459,7 @@ def read_separated(data: bytes, name: str) -> Draft:
             lines += filter(None, rows.pop(0))
     if rows and not _is_header(rows):
         rows.insert(0, [f"column {number}" for number in range(1, max(map(len, rows)) + 1)])
+    join_header_rows(rows)
     metadata = {"columns": rows[0], "rows": len(rows) - 1} if rows else {}
     return Draft("\n\n".join(filter(None, ("\n".join(lines), rows_to_text(rows)))), metadata=metadata)
 
@@ -545,11 +546,16 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row holds names: no gaps, duplicates, or numbers except years or consecutive ones."""
+    """Return whether the first row holds names: no numbers, except years or consecutive ones, and no duplicates.
+
+    Duplicates are names nevertheless if a column has only numbers below its name.
+    """
     first = [cell for cell in rows[0] if cell]
-    if len(rows) < 2 or len(set(first)) < len(first):
-        return False
     numbers = [column for column, cell in enumerate(rows[0]) if _is_number(cell)]
+    named = [column for column in range(len(rows[0])) if column not in numbers]
+    is_typed = any(all(column < len(row) and _is_number(row[column]) for row in rows[1:]) for column in named)
+    if len(rows) < 2 or (len(set(first)) < len(first) and not is_typed):
+        return False
     if not numbers:
         return True
     names = [rows[0][column] for column in numbers]

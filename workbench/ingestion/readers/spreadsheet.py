@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
 from workbench.ingestion.readers.office import (
     CHECKED_BOX,
     DAMAGED_PARTS,
+    RELATION,
     UNCHECKED_BOX,
     Package,
     XmlElement,
@@ -28,6 +30,7 @@ from workbench.ingestion.readers.office import (
     format_chart,
     format_link,
     format_list,
+    format_symbols,
     is_damaged,
     read_core_properties,
     read_diagram,
@@ -46,12 +49,21 @@ SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons ou
 WORDS_SECTION = re.compile(
     r'(?:\[[A-Z]\w+\])?"([^"]*[^\W\d_][^"]*)"', re.IGNORECASE
 )  # shows words instead of the figure
-FORMAT_CONDITION = re.compile(r"\[[<>=]")
+FORMAT_CONDITION = re.compile(r"\[([<>]=?|<>|=)(-?[\d.]+)\]")
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
 FORMAT_TOKEN = re.compile(
     r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
     r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
     re.DOTALL,
 )
+GENERAL_DIGITS = "0." + "#" * 15
 MAX_FORMATTED_VALUE = 1e15  # larger figures are not formatted
 DECIMAL_PRECISION_DIGITS = 80  # decimal precision: 15 digits of the figure plus the most decimals a format can have
 
@@ -66,6 +78,7 @@ class NumberFormat(NamedTuple):
     most: int  # maximum decimals
     grouped: bool  # with thousands separators: 1,204
     scale: Decimal  # factor applied before formatting, 100 for percent
+    inner: tuple[tuple[int, str], ...]  # texts within the figure, as in "000-0000", each with the digits after it
 
 
 def format_value(value: object, number_format: str) -> str:
@@ -77,15 +90,24 @@ def format_value(value: object, number_format: str) -> str:
         return value.date().isoformat()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return format_cell(value)
-    sections = SECTION_SEPARATOR.split(number_format)
-    opposite = value < 0 and len(sections) > 1  # its section has the minus sign or brackets
-    place = 1 if opposite else 2 if not value and len(sections) > 2 else 0
-    if words := WORDS_SECTION.fullmatch(sections[place]):
+    section, opposite = _choose_section(value, number_format)
+    if words := WORDS_SECTION.fullmatch(section):
         return format_cell(words[1])
-    form = None if FORMAT_CONDITION.search(number_format) else _parse_section(sections[place])
+    form = _parse_section(section)
     if form is None or not abs(value) < MAX_FORMATTED_VALUE:
         return _format_stored(value)
     return _format_number(abs(value) if opposite else value, form)
+
+
+def _choose_section(value: float, number_format: str) -> tuple[str, bool]:
+    """Return the section of a format for a value, and whether that has the minus sign or brackets itself."""
+    sections = SECTION_SEPARATOR.split(number_format)
+    for section in sections if FORMAT_CONDITION.search(number_format) else ():
+        condition = FORMAT_CONDITION.search(section)
+        if condition is None or COMPARISONS[condition[1]](value, float(condition[2])):
+            return FORMAT_CONDITION.sub("", section), False
+    opposite = value < 0 and len(sections) > 1
+    return sections[1 if opposite else 2 if not value and len(sections) > 2 else 0], opposite
 
 
 def _format_stored(value: float) -> str:
@@ -98,24 +120,27 @@ def _format_stored(value: float) -> str:
 def _parse_section(section: str) -> NumberFormat | None:
     """Parse a section, or return None if it is not supported: dates, fractions, exponents, "General", no figure."""
     around, digits, hundredfold = ["", ""], "", 0
-    for token in FORMAT_TOKEN.finditer(section):
+    inner: list[tuple[int, str]] = []
+    for token in FORMAT_TOKEN.finditer(section.replace("General", GENERAL_DIGITS if section != "General" else "G")):
         if token["digits"]:
-            if digits:
-                return None
-            digits = token["digits"]
+            inner += [(len(digits), around[1])] if digits else []
+            digits += token["digits"]
+            around[1] = ""
         elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
             return None
         else:
             hundredfold += other == "%"  # a quoted "%" is text
             around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
-    if not digits:
+    if not digits or (inner and ("." in digits or "," in digits)):
         return None
     whole, _, fraction = digits.rstrip(",").partition(".")
     thousandth = len(digits) - len(digits.rstrip(",")) + len(whole) - len(whole.rstrip(","))
     whole = whole.rstrip(",")
     scale = Decimal(100) ** hundredfold / Decimal(1000) ** thousandth
     before, after = around[0].lstrip(), around[1].rstrip()
-    return NumberFormat(before, after, whole.count("0"), fraction.count("0"), len(fraction), "," in whole, scale)
+    inner = [(len(digits) - place, text) for place, text in inner]
+    least, most = fraction.count("0"), len(fraction)
+    return NumberFormat(before, after, whole.count("0"), least, most, "," in whole, scale, tuple(inner))
 
 
 def _format_number(value: float, form: NumberFormat) -> str:
@@ -127,6 +152,8 @@ def _format_number(value: float, form: NumberFormat) -> str:
     whole = whole.lstrip("0").rjust(form.whole, "0")
     if form.grouped and whole:
         whole = f"{int(whole):,}".rjust(form.whole, "0")
+    for place, text in form.inner:
+        whole = f"{whole[:-place]}{text}{whole[-place:]}" if len(whole) > place else whole
     fraction = fraction[: form.least] + fraction[form.least :].rstrip("0")
     figure = f"{whole}.{fraction}" if fraction else whole
     return format_cell(f"{'-' if exact < 0 and rounded else ''}{form.before}{figure}{form.after}")
@@ -189,15 +216,19 @@ BUILTIN_FORMATS = {
 EAST_ASIAN_DATE_FORMATS = frozenset((*range(27, 37), *range(50, 59)))
 NOT_A_DATE_PART = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
 ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+SECOND_DECIMALS = re.compile(r"s\]?\.(0+)")
 DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
 MAX_SERIAL = 2_958_466  # day after 9999-12-31
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
 # To an address outside the file, and the words that it shows.
 LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"(?:\s*[,;]\s*"([^"]+)"\s*\))?', re.IGNORECASE)
-CONSTANT = re.compile(r'"([^"]+)"|(-?[\d.]+(?:E[+-]?\d+)?)')  # of a defined name; others refer to cells
+CONSTANT = re.compile(
+    r'"([^"]+)"|(-?[\d.]+(?:E[+-]?\d+)?|TRUE|FALSE|\{.+\})', re.DOTALL
+)  # of a defined name; others refer to cells
 CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
 MAX_REPEATED_CELLS = 100_000  # of merged cells of a sheet
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
+UNREAD_FOLDERS = {"xl/embeddings/": "embedded files", "xl/model/": "data models"}
 THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
 CellPlace = tuple[int, int]  # row and column
 
@@ -222,11 +253,13 @@ def read_xlsx(data: bytes, name: str) -> Draft:
     properties = read_core_properties(book)
     sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
     sections += ["Names:\n\n" + "\n".join(book.constants)] if book.constants else []
-    leave_out("embedded files", sum(part.startswith("xl/embeddings/") for part in book.parts))
+    for folder, what in UNREAD_FOLDERS.items():
+        leave_out(what, sum(part.startswith(folder) for part in book.parts))
     caches = [book.parse(part) for part in book.parts if part.startswith("xl/pivotcache/pivotcachedefinition")]
     sources = [root.find("{*}cacheSource/{*}worksheetSource") for root in caches if root is not None]
-    elsewhere = [one for one in sources if one is None or any(name.endswith("}id") for name in one.attrib)]
-    leave_out("pivot tables with data from another file", len(elsewhere))
+    titles = [None, *(title for title, _, _ in book.sheets)]
+    is_elsewhere = [one is None or one.get(RELATION + "id") or one.get("sheet") not in titles for one in sources]
+    leave_out("pivot tables with data from another file or a removed sheet", sum(map(bool, is_elsewhere)))
     return Draft("\n\n".join(sections), properties.get("title", ""), drop_title(properties))
 
 
@@ -260,6 +293,7 @@ class _Workbook(Package):
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
         self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
         self.struck: set[str] = set()  # numbers of the cell styles whose text is struck through
+        self.fonts: dict[str | None, str] = {}  # fonts by number of the cell style
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
 
     def _read_formats(self, path: str) -> list[str]:
@@ -271,10 +305,16 @@ class _Workbook(Package):
         built_in = {str(number): code for number, code in BUILTIN_FORMATS.items()}
         known = built_in | dict.fromkeys(map(str, EAST_ASIAN_DATE_FORMATS), "yyyy-mm-dd") | own
         styles = list(root.iterfind("{*}cellXfs/{*}xf"))
-        fonts = enumerate(root.iterfind("{*}fonts/{*}font"))
-        struck = {str(number) for number, font in fonts if _is_struck(font.find("{*}strike"))}
+        fonts = {str(number): font for number, font in enumerate(root.iterfind("{*}fonts/{*}font"))}
+        struck = {number for number, font in fonts.items() if _is_struck(font.find("{*}strike"))}
+        names = {number: _font_name(font.find("{*}name")) for number, font in fonts.items()}
+        self.fonts = {str(number): names.get(style.get("fontId") or "", "") for number, style in enumerate(styles)}
         self.struck = {str(number) for number, style in enumerate(styles) if style.get("fontId") in struck}
         return [known.get(style.get("numFmtId"), "General") for style in styles]
+
+
+def _font_name(name: XmlElement | None) -> str:
+    return "" if name is None else name.get("val") or ""
 
 
 def _is_struck(strike: XmlElement | None) -> bool:
@@ -312,6 +352,7 @@ def _rich_text(item: XmlElement) -> str:
         elif local == "r":
             text, raised = child.findtext("{*}t") or "", child.find("{*}rPr/{*}vertAlign")
             is_raised = raised is not None and raised.get("val") == "superscript"
+            text = format_symbols(text, _font_name(child.find("{*}rPr/{*}rFont")))
             text = format_struck(text) if _is_struck(child.find("{*}rPr/{*}strike")) else text
             pieces.append(format_superscript(text, "".join(pieces)) if is_raised else text)
     return ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), "".join(pieces))
@@ -340,10 +381,11 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     number = 0
     for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation"):
         local = str(element.tag).rpartition("}")[2]
-        if local == "dataValidation":  # a formula with quotes is the list itself, others refer to cells
-            prompt = format_cell(f"{element.get('promptTitle') or ''} {element.get('prompt') or ''}")
-            sheet.margins += [f"{element.get('sqref')}: {prompt}"] if prompt else []
-            leave_out("lists of allowed values", (element.findtext("{*}formula1") or "").startswith('"'))
+        if local == "dataValidation":  # a formula with quotes is the list of allowed values, others refer to cells
+            allowed = element.findtext("{*}formula1") or ""
+            texts = [element.get(key) for key in ("promptTitle", "prompt", "errorTitle", "error")]
+            hint = format_cell(" ".join(filter(None, [*texts, allowed[1:-1] if allowed.startswith('"') else ""])))
+            sheet.margins += [f"{element.get('sqref') or element.findtext('{*}sqref')}: {hint}"] if hint else []
             continue
         if local == "col":
             if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
@@ -413,6 +455,8 @@ def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formula
         place = _find_cell(cell.get("r") or "")
         column = place[1] if place else column + 1
         text = formulas.text(cell, number, column) or _cell_text(book, cell)
+        if text and cell.get("t"):  # not a figure
+            text = format_symbols(text, book.fonts.get(cell.get("s") or "0", ""))
         if text:
             cells[column] = format_struck(text) if cell.get("s") in book.struck and "~~" not in text else text
     return cells
@@ -501,15 +545,17 @@ def _format_figure(figure: float, number_format: str, epoch: datetime | None) ->
     if not DATE_SECTION.fullmatch(section) or "#" in section:
         return format_value(figure, number_format)
     is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs]", section)
+    decimals = len(fraction[1]) if (fraction := SECOND_DECIMALS.search(section)) else 0
     if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
-        seconds = round(abs(figure) * 86_400)
-        return f"{'-' if figure < 0 else ''}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        minutes, seconds = divmod(round(abs(figure) * 86_400, decimals), 60)
+        text = f"{int(minutes // 60)}:{int(minutes % 60):02}:{seconds:0{decimals + 3 if decimals else 2}.{decimals}f}"
+        return f"-{text}" if figure < 0 else text
     if not 0 <= figure < MAX_SERIAL:
         return _format_stored(figure)
     days = figure + (1 if epoch is None and figure < 60 and figure >= 1 else 0)  # 1900-02-29 never existed
-    moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400))
+    moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400, decimals))
     if not is_calendar:
-        return format_cell(moment.time())
+        return format_cell(moment.time()) if not moment.microsecond else format_cell(moment.time()).rstrip("0")
     return format_value(moment, number_format)
 
 
@@ -575,9 +621,9 @@ def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Ite
             continue
         choose_alternatives(root)
         yield from (text for shape in root.iterfind(".//{*}sp") if (text := read_shape_text(shape)) not in controls)
-        for picture in root.iterfind(".//{*}pic"):
-            yield (alt := describe_shape(picture))
-            leave_out("images without alternative text", not alt)
+        yield from (format_alt_text(one.get("descr") or one.get("title")) for one in root.iter("{*}cNvPr"))
+        pictures = root.iterfind(".//{*}pic")
+        leave_out("images without alternative text", sum(not describe_shape(picture) for picture in pictures))
         for part_kind, part in book.links(path).values():
             inner = book.parse(part) if part_kind in ("chart", "chartEx", "diagramData") else None
             if inner is not None and part_kind == "diagramData":

@@ -114,6 +114,39 @@ def test_text_typed_on_a_page_is_read_and_comments_and_embedded_files_are_counte
     assert document.metadata["left_out"] == {"comments": 1, "embedded files": 1}
 
 
+def annotate(data: bytes, *entries: dict[str, object]) -> bytes:
+    """Return a PDF with annotations on its first page; a text as appearance is drawn in Helvetica."""
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    page, notes = writer.pages[0], ArrayObject()
+    for entry in entries:
+        note = DictionaryObject({NameObject(f"/{name}"): value for name, value in entry.items()})
+        note[NameObject("/Rect")] = ArrayObject(map(NumberObject, (72, 600, 272, 640)))
+        if "/AP" in note:
+            content = f"BT /F1 12 Tf 5 5 Td ({note['/AP']}) Tj ET".encode()
+            form = form_of(writer, content, {"/Font": page["/Resources"].raw_get("/Font")})
+            note[NameObject("/AP")] = DictionaryObject({NameObject("/N"): form})
+        notes.append(writer._add_object(note))
+    page[NameObject("/Annots")] = notes
+    return write(writer)
+
+
+def test_stamps_are_read_and_other_annotations_are_counted() -> None:
+    name, text = NameObject, TextStringObject
+    data = drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))
+    data = annotate(
+        data,
+        {"Subtype": name("/Stamp"), "AP": text("Approved in May")},
+        {"Subtype": name("/FreeText"), "AP": text("Closed on Sundays")},
+        {"Subtype": name("/Stamp")},
+        {"Subtype": name("/Text"), "RC": text("<body><p>Is this so?</p></body>")},
+        {"Subtype": name("/Sound")},
+        {"Subtype": name("/Link"), "Contents": text("The harbour")},
+    )
+    document = read_bytes(data, "harbour.pdf")
+    assert document.text == "It opens at six.\n\nApproved in May\n\nClosed on Sundays"
+    assert document.metadata["left_out"] == {"stamps without text": 1, "comments": 1, "recordings and models": 1}
+
+
 def test_a_file_attached_to_a_place_on_a_page_is_counted() -> None:
     writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
     note = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/FileAttachment")}
@@ -151,7 +184,11 @@ def test_vertical_writing_is_read_by_columns_from_the_right() -> None:
 
 def test_columns_of_vertical_writing_of_different_length_keep_their_order() -> None:
     pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3", isVertical=True))
-    columns = "図書館は九時に開きます。本を三冊借りられます。", "返却は二週間後です。遅れた場合は罰金です。", "三月は休みです。"
+    columns = (
+        "図書館は九時に開きます。本を三冊借りられます。",
+        "返却は二週間後です。遅れた場合は罰金です。",
+        "三月は休みです。",
+    )
 
     def draw(canvas: Canvas) -> None:
         canvas.setFont("HeiseiMin-W3", 14)
@@ -325,6 +362,15 @@ def test_a_page_whose_contents_are_damaged_is_noted() -> None:
     document = read_bytes(write(writer), "harbour.pdf")
     assert document.text == "The harbour opens at six."
     assert document.metadata["unreadable_pages"] == [2]
+
+
+def test_pages_without_their_contents_and_pages_that_are_not_counted_are_noted() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(*[lambda canvas: canvas.drawString(72, 700, "It opens.")] * 4)))
+    writer.pages[1][NameObject("/Contents")] = IndirectObject(998, 0, writer)
+    writer._root_object["/Pages"][NameObject("/Count")] = NumberObject(3)
+    metadata = read_bytes(write(writer), "harbour.pdf").metadata
+    assert metadata["unreadable_pages"] == [2]
+    assert metadata["left_out"] == {"pages that the file does not count": 1}
 
 
 HIDDEN = "lines that are invisible or outside the visible area"

@@ -154,7 +154,7 @@ def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = (), vertic
     # What the blocks lack: rotated lines, such as watermarks, stamps and names of axes.
     lost = find_lost_lines("\n".join(item.text for item in page.text_items), "\n".join(rebuilt))
     sides = [MarginLine(page.page_num, len(rebuilt) + place, "side", text) for place, text in enumerate(lost)]
-    rebuilt = [*rebuilt, *lost, *list_form_fields(page), *_list_free_texts(page)]
+    rebuilt = [*rebuilt, *lost, *list_form_fields(page)]
     return PageTexts(page.page_num, tuple(rebuilt), (*_find_margin_lines(page, texts), *sides))
 
 
@@ -407,20 +407,6 @@ def _read_area(page: ParsedPage, area: AnnotationRect | None) -> str:
         )
     )
     return " ".join(" ".join(lines).split())
-
-
-def _list_free_texts(page: ParsedPage) -> list[str]:
-    """Return the texts that were typed on a page as annotations; comments, which are not visible on it, are counted."""
-    free: list[str] = []
-    for one in page.annotations or ():
-        kind, text = one.subtype.lower(), " ".join((one.contents or "").split())
-        if kind == "freetext" and text and text not in " ".join(page.text.split()):
-            free.append(text)
-        elif kind == "fileattachment":
-            leave_out("embedded files")
-        elif kind not in ("freetext", "link", "widget", "popup"):
-            leave_out("comments", bool(text))
-    return free
 
 
 # --- Vertical writing of Chinese and Japanese ---

@@ -143,7 +143,6 @@ class PdfPage:
     lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
     undecodable: int  # number of undecodable characters among readable ones
     is_garbled: bool  # true if its fonts have no or a wrong Unicode map, so that its text is meaningless
-    is_scan: bool  # true if an image covers the page
     may_be_scan: bool  # true if images cover much of it
     exceeds: bool  # true if it has content outside the visible area
     is_mixed: bool  # true if it has visible and invisible text
@@ -301,7 +300,6 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
         extract_document_metadata=True,
         extract_vector_graphics=True,
         extract_form_fields=True,
-        extract_annotations=True,
         extract_xfa_packets=True,
         extract_content_bounds=True,
         include_complexity=True,
@@ -344,9 +342,8 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         label=read_label(page),
         has_text=bool(page.text.strip()),
         lacks_text=lacks_text,
-        undecodable=0 if lacks_text else undecodable,
+        undecodable=0 if lacks_text else undecodable + glyphs.count_unmapped(),
         is_garbled=garbled,
-        is_scan=covered,
         may_be_scan=covered or (complexity is not None and complexity.image_coverage > MAX_DRAWN_SHARE),
         exceeds=_exceeds_page(page),
         is_mixed=glyphs.is_mixed,

@@ -155,7 +155,6 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     if invisible := {page.number for page in file.pages if page.is_mixed and not page.may_be_scan}:
         data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
-    _note_fonts(data, file)
     leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
@@ -170,6 +169,8 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
     unseen, damaged = _read_unseen(data, file, texts)
     texts |= unseen
+    for number, lines in _read_annotations(data, file).items():
+        texts |= {number: "\n\n".join(filter(None, [texts.get(number, ""), *map(normalise, lines)]))} if lines else {}
     _add_hidden(data, whole, file, texts, notes)
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
     texts = _add_xfa(texts, file.xfa)
@@ -274,6 +275,11 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 
 # --- Hidden text ---
 
+DRAWN_KINDS = ("/FreeText", "/Stamp", "/Watermark")  # of annotations, whose text is a part of the page
+UNREAD_KINDS = {
+    "/FileAttachment": "embedded files",
+    **dict.fromkeys(("/Sound", "/Movie", "/Screen", "/RichMedia", "/3D"), "recordings and models"),
+}
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
 SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
 PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
@@ -291,32 +297,54 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 }
 
 
-def _note_fonts(data: bytes, file: PdfPages) -> None:
-    """Count the characters and fonts that the parser drops or misreads because of their Unicode map."""
+def _read_annotations(data: bytes, file: PdfPages) -> dict[int, list[str]]:
+    """Return the texts that annotations draw on pages, by page number, and count the others.
+
+    Fonts that the parser misreads because of their Unicode map are counted too.
+    """
     from pypdf import PdfReader
 
-    fonts: dict[int, tuple[bool, bool]] = {}
+    fonts: dict[int, bool] = {}
+    drawn: dict[int, list[str]] = {}
     try:
         pages = PdfReader(io.BytesIO(data)).pages
-        lacking = [page.number for page in file.pages if _check_fonts(pages[page.number - 1], fonts)]
+        leave_out("pages that the file does not count", max(0, len(pages) - file.total))
+        for page in file.pages:
+            source = pages[page.number - 1]
+            _check_fonts(source, fonts)
+            texts = (_read_annotation(source, one) for one in source.get("/Annots") or ())
+            drawn[page.number] = list(filter(None, texts))
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files
         leave_out(FAILED_CHECKS)
-        return
-    leave_out("fonts with the same character for all glyphs", sum(is_same for _, is_same in fonts.values()))
-    for _, page in read_glyphs(data, lacking):
-        leave_out("undecodable characters", page.count_unmapped())
+    leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
+    return drawn
+
+
+def _read_annotation(page: PageObject, reference: PdfObject) -> str:
+    """Return the text that an annotation draws on its page; count a comment, an attached file, or a recording."""
+    note = cast("DictionaryObject", reference.get_object() or {})
+    kind, comment = note.get("/Subtype"), note.get("/Contents") or note.get("/RC")
+    if kind in ("/Link", "/Widget", "/Popup", None):
+        return ""
+    drawings = cast("dict[str, Any]", note.get("/AP", {}) if kind in DRAWN_KINDS else {})
+    text = page.extract_xform_text(drawings["/N"]) if "/N" in drawings else ""
+    if kind == "/FreeText":
+        text, comment = str(note.get("/Contents") or text), None
+    text = " ".join(text.split())
+    leave_out("stamps without text", kind == "/Stamp" and not text)
+    if kind in UNREAD_KINDS:
+        leave_out(UNREAD_KINDS[kind])
+    else:
+        leave_out("comments", bool(comment))
+    return text
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
 MIN_MAPPED_GLYPHS = 5  # a font with fewer glyphs may have one character for all
 
 
-def _check_fonts(page: PageObject, fonts: dict[int, tuple[bool, bool]]) -> bool:
-    """Return whether a page has a font that maps glyphs to no character, and add its fonts to ``fonts``.
-
-    Each has, by its identity, whether it maps glyphs to none, and whether it maps all to the same character.
-    """
-    lacks = False
+def _check_fonts(page: PageObject, fonts: dict[int, bool]) -> None:
+    """Add the fonts of a page to ``fonts``: by their identity, whether they map all glyphs to the same character."""
     for part in (page, *_list_forms(page, set())):
         for one in part.get("/Resources", {}).get("/Font", {}).values():
             font = one.get_object()
@@ -324,11 +352,9 @@ def _check_fonts(page: PageObject, fonts: dict[int, tuple[bool, bool]]) -> bool:
                 stream = font.get("/ToUnicode")
                 text = stream.get_data() if hasattr(stream, "get_data") else b""
                 single = b"".join(re.findall(rb"beginbfchar(.*?)endbfchar", text, re.DOTALL))
-                mapped = [b"".join(match.split()).strip(b"0") for match in MAPPED.findall(single)]
+                mapped = [b"".join(match.split()).strip(b"0").lower() for match in MAPPED.findall(single)]
                 is_same = len(mapped) >= MIN_MAPPED_GLYPHS and len(set(mapped)) == 1 and b"beginbfrange" not in text
-                fonts[id(font)] = b"" in mapped, is_same and mapped[0].lower() not in (b"", b"fffd")
-            lacks |= fonts[id(font)][0]
-    return lacks
+                fonts[id(font)] = is_same and mapped[0] not in (b"", b"fffd")
 
 
 def _list_forms(part: DictionaryObject, seen: set[int]) -> Iterator[StreamObject]:
@@ -518,7 +544,7 @@ EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
     """Read the pages that are not in ``read`` with pypdf.
 
-    Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged.
+    Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged or missing.
     """
     from pypdf import PdfReader
 
@@ -529,9 +555,10 @@ def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[
         sources = PdfReader(io.BytesIO(data)).pages
         for page in (page for page in file.pages if page.number not in read):
             source = sources[page.number - 1]
-            content = merged.get_data() if (merged := source.get_contents()) is not None else b""
-            stored = getattr(source.get("/Contents"), "_data", b"")
-            damaged += [page.number] if not content and len(stored) > EMPTY_STREAM_BYTES else []
+            if (content := source.get_contents()) is None:
+                damaged += [page.number] if "/Contents" in source else []
+            elif not content.get_data() and len(getattr(source["/Contents"], "_data", b"")) > EMPTY_STREAM_BYTES:
+                damaged.append(page.number)
             text = source.extract_text().strip()
             if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                 texts[page.number] = normalise(text)

@@ -193,6 +193,7 @@ MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED = 30, 18  # characters of a label; in a
 CROWDED_NODES = 80
 NARROW_FRAME_PX, NARROW_LABEL_PX = 600, 130  # px: frame width up to which labels have this maximum width
 FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
+FRAME_PX, LETTER_PX, LINE_PX = 680, 6.6, 18  # px: height of the chart; size of a label's letter and line
 MAX_TOOLTIP_CHARS = 90  # characters of a tooltip
 INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
 PAPER_COLOURS = {"light": "#fbfaf7", "dark": "#1b1a18"}
@@ -201,12 +202,13 @@ PAPER_COLOURS = {"light": "#fbfaf7", "dark": "#1b1a18"}
 def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
     """Return the chart's options for the theme "light" or "dark"; ``chosen`` documents are diamonds."""
     types = list_types(graph)
-    titled = {node.id for node in sorted(graph.nodes, key=lambda node: -node.cited_by)[:MAX_NODES_LABELLED]}
     crowd = len(graph.nodes)
     dots = [
-        _make_node(node, list(types), titled, chosen, crowd) | {"x": x, "y": y}
+        _make_node(node, list(types), chosen, crowd) | {"x": x, "y": y}
         for node, (x, y) in zip(graph.nodes, _lay_out_graph(graph), strict=True)
     ]
+    for place, side in _choose_label_sides(dots).items():
+        dots[place]["label"] = {**as_object(dots[place]["label"]), "show": True, "position": side}
     return {
         "animation": False,
         "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
@@ -244,6 +246,33 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
             }
         ],
     }  # fmt: skip
+
+
+def _choose_label_sides(dots: Sequence[JsonObject]) -> dict[int, str]:
+    """Return the largest nodes, by number, with the side on which the label of each overlaps fewest others."""
+    at = [(as_number(dot["x"]), as_number(dot["y"])) for dot in dots]
+    rows = [y for _, y in at]
+    unit = (max(rows, default=0) - min(rows, default=0)) / (0.8 * FRAME_PX) or 1.0  # of the layout, in a pixel
+    radius = [as_number(dot["symbolSize"]) / 2 * unit for dot in dots]
+    largest = sorted(range(len(dots)), key=lambda place: -radius[place])[:MAX_NODES_LABELLED]
+    taken = [(x - radius[n], y - radius[n], x + radius[n], y + radius[n]) for n, (x, y) in enumerate(at)]
+    sides = {}
+    for place in largest:
+        (x, y), away = at[place], radius[place] + 5 * unit
+        wide, high = LETTER_PX * len(str(as_object(dots[place]["label"])["formatter"])) * unit, LINE_PX * unit
+        boxes = {
+            "right": (x + away, y - high / 2, x + away + wide, y + high / 2),
+            "left": (x - away - wide, y - high / 2, x - away, y + high / 2),
+            "bottom": (x - wide / 2, y + away, x + wide / 2, y + away + high),
+            "top": (x - wide / 2, y - away - high, x + wide / 2, y - away),
+        }
+        sides[place] = min(boxes, key=lambda side: sum(_overlap(boxes[side], other) for other in taken))
+        taken += [boxes[sides[place]]] * 3  # a label over a label is worse than over a node
+    return sides
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _make_narrow_series(dots: Sequence[JsonObject]) -> JsonObject:
@@ -295,9 +324,7 @@ def list_types(graph: Graph) -> dict[str, str]:
     return {kind: TYPE_TITLES.get(kind, kind.capitalize()) for kind in kinds}
 
 
-def _make_node(
-    node: GraphNode, types: Sequence[str], titled: set[str], chosen: Sequence[str], crowd: int
-) -> JsonObject:
+def _make_node(node: GraphNode, types: Sequence[str], chosen: Sequence[str], crowd: int) -> JsonObject:
     size = _node_scale(crowd) * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
     longest = MAX_LABEL_CHARS if crowd <= CROWDED_NODES else MAX_LABEL_CHARS_CROWDED
     place = types.index(node.document_type if node.document_type in types else "")
@@ -308,7 +335,7 @@ def _make_node(
         "category": place,
         "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
         "symbolSize": round(size, 1),
-        "label": {"show": node.id in titled, "formatter": shorten(node.title, longest).replace("{", "(")},
+        "label": {"show": False, "formatter": shorten(node.title, longest).replace("{", "(")},
     }
 
 
@@ -396,7 +423,7 @@ def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
         make_chart(graph, current_theme(), chosen),
         key=key,
         on_select="rerun",
-        height=680,
+        height=FRAME_PX,
         renderer="svg",
         alt=describe_graph(graph),
     )

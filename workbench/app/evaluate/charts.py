@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from workbench.app.widgets.looks import get_look, shorten
+from workbench.app.widgets.looks import PALETTE, get_look, shorten
 from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_object
 
 INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
@@ -132,7 +132,7 @@ def make_heat_map(
         "borderColor": PAPER_COLOURS[theme],
         "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
     }
-    frame: JsonObject = {"borderColor": INK_COLOURS[theme], "borderWidth": 2}
+    frame: JsonObject = {"borderColor": PALETTE["orange"][theme == "dark"], "borderWidth": 2}  # seen on all blues
     names: list[JsonValue] = [shorten(text, MAX_QUESTION_CHARS) for text in questions]
     hidden: JsonObject = {"show": False}
     return {

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from evals.evaluation import Experiments, check_comparable, find_changes, metric_title
+from evals.evaluation import Experiments, find_changes, metric_title
 from evals.experiments.leaderboard import Change, scores_by_question
 from evals.experiments.runs import CellResult, RankedPassage
 from evals.gateway import map_document_ids
 from evals.test_set import Question, StoredCorpus, TestSet
 from workbench.app.evaluate.charts import make_heat_map, read_selection
-from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
+from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title
 from workbench.app.shell.scope_bar import make_scope_changes
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strip_markdown
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound
 from workbench.formatting import count_text
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ def _build_hit(
 def _describe_move(key: str, elsewhere: Sequence[str]) -> str:
     """Return the rank of a document in the other ranking, as text."""
     if key in elsewhere:
-        return f"rank {elsewhere.index(key) + 1} in the other"
-    return f"not in the other's top {len(elsewhere)}" if elsewhere else "no results from the other"
+        return f"rank {elsewhere.index(key) + 1}"
+    return f"not in top {len(elsewhere)}" if elsewhere else "no results"
 
 
 CHANGE_COLUMNS = (
@@ -241,11 +241,6 @@ def show_questions(wb: Workbench, outcome: ExperimentOutcome, picks: Sequence[st
         return
     if len(pair) == 2:
         st.subheader("A and B by question", anchor=False)
-        other = _choose_other_experiment(wb, outcome)
-        second = pair[1] if other is outcome else _find_same_run(other, pair[0])
-        if second is None:
-            return
-        pair = [pair[0], second]
     questions = {question.id: question for question in test_set.questions}
     asked = _show_scores(outcome, pair, texts, chosen)
     if asked in questions:
@@ -267,6 +262,7 @@ def _show_heat_map(
     cells = outcome.done_cells
     place = ids.index(chosen) if chosen in ids else None
     names = [format_run_title(cell) for cell in cells]
+    values = sorted(values, key=lambda value: value[0] == place)  # the frame of the chosen column is drawn last
     state: Any = st.echarts_chart(
         make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme(), place),
         key=f"heat_{outcome.experiment.id}_{outcome.metric}",
@@ -296,37 +292,6 @@ def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, in
     ids = sorted(columns, key=lambda key: (sum(rows[key].values()), key))
     labels = [cell.cell.label for cell in outcome.done_cells]
     return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
-
-
-def _choose_other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
-    """Ask for B's experiment, to compare A with the same run in it."""
-    others = {
-        experiment.id: experiment.title
-        for experiment in Experiments(wb).list(outcome.experiment.test_set_id)
-        if experiment.id != outcome.experiment.id
-    }
-    if not others:
-        return outcome
-    here = {"": "this experiment"}
-    chosen = st.selectbox(
-        "Take B from", ["", *others], format_func=make_label_function(here | others), key="other_experiment", width=420
-    )
-    if not chosen:
-        return outcome
-    other = load_outcome(wb, chosen, outcome.metric)
-    try:
-        check_comparable(outcome.experiment, other.experiment)
-    except WorkbenchError as error:
-        st.warning(escape_markdown(str(error)))
-        return outcome
-    return other
-
-
-def _find_same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
-    same = next((cell for cell in other.done_cells if cell.cell.label == first.cell.label), None)
-    if same is None:
-        st.caption("The other experiment does not have this run.")
-    return same
 
 
 def _show_scores(

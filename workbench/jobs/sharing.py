@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import StorageError
 from workbench.storage.database import new_id
-from workbench.storage.job_parts import EmbeddingLease, EmbeddingTally, PartsLease
+from workbench.storage.job_parts import EmbeddingLease, PartsLease
 from workbench.storage.jobs import Job, Jobs
 from workbench.types import EMBEDDING_SHARE, MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
 
@@ -63,7 +63,7 @@ class Assignment:
         self._cancelled = False
         self._delayed: Progress | None = None  # the latest update, if it is not recorded yet
         self._lock = threading.Lock()
-        self._first: tuple[float, float] | None = None  # time and share of the first update
+        self._pace = Pace(MIN_SHARE_FOR_ESTIMATE)
 
     @property
     def worker_stops(self) -> bool:
@@ -87,23 +87,9 @@ class Assignment:
                 return
             self._last_note = time.monotonic()
         share = min(progress.done_share, MAX_OPEN_SHARE)
-        if progress.seconds_left == math.inf:
-            self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=None))
-            return
-        left = progress.seconds_left if progress.seconds_left is not None else self._left_at_pace(share)
+        left = self._pace.seconds_left(share, 1.0) if progress.seconds_left is None else progress.seconds_left
+        left = None if left == math.inf else left
         self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
-
-    def _left_at_pace(self, share: float) -> float | None:
-        """Return the seconds left at this worker's pace so far; None until the pace is known."""
-        now = time.monotonic()
-        if self._first is None or share < self._first[1]:
-            self._first = (now, share)
-        began, before = self._first
-        return (
-            (now - began) * (1 - share) / (share - before)
-            if share - before > MIN_SHARE_FOR_ESTIMATE and now - began > 1
-            else None
-        )
 
     @contextmanager
     def send_heartbeats(self) -> Generator[None]:
@@ -185,7 +171,7 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
         return None
     last_report = float("-inf")
     farthest = 0.0  # the share falls when a part is taken, although nothing was undone
-    pace = EmbeddingRate()
+    pace = Pace()
 
     def report(progress: Progress) -> None:
         nonlocal last_report, farthest
@@ -202,7 +188,7 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
             return
         large = f", {embedding.passages_done:,} of {embedding.passages:,} passages" if embedding.passages else ""
         message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_workers_text(tally.holders)}"
-        left = None if tally.waiting else pace.seconds_left(embedding)
+        left = None if tally.waiting else pace.seconds_left(embedding.passages_done, embedding.passages)
         assignment.progress(Progress(tally.items_done, tally.items, message, part, left, share=farthest))
 
     return report
@@ -227,21 +213,25 @@ def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> On
     return report
 
 
-class EmbeddingRate:
-    """Embedding rate of all workers together."""
+class Pace:
+    """The pace of work since it was first reported, or since it was last started again.
 
-    def __init__(self) -> None:
-        self._first: tuple[float, int] | None = None
+    Args:
+        least: Work that must be done, and reported for more than a second, before the time left is estimated.
+    """
 
-    def seconds_left(self, tally: EmbeddingTally) -> float | None:
-        """Return the seconds until all passages are embedded; None if unknown."""
+    def __init__(self, least: float = 0.0) -> None:
+        self._least = least
+        self._first: tuple[float, float] | None = None  # time, and the work that was done
+
+    def seconds_left(self, done: float, total: float) -> float | None:
+        """Return the seconds until all is done; None if unknown."""
         now = time.monotonic()
-        if self._first is None or tally.passages_done < self._first[1]:
-            self._first = (now, tally.passages_done)
-        began, done = self._first
-        if tally.passages_done == done:
-            return None
-        return (tally.passages - tally.passages_done) * (now - began) / (tally.passages_done - done)
+        if self._first is None or done < self._first[1]:
+            self._first = (now, done)
+        began, before = self._first
+        is_known = done - before > self._least and now - began > 1
+        return (total - done) * (now - began) / (done - before) if is_known else None
 
 
 def _workers_text(workers: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn, Protocol
@@ -159,16 +159,15 @@ def _is_word(text: str, start: int, end: int, letters_are_words: bool) -> bool:
 _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
 
 
-def estimate_token_spans(text: str) -> list[Span]:
-    """Return pieces of at most six letters, an upper estimate of the model's own tokens."""
-    return [match.span() for match in _TOKEN.finditer(text)]
-
-
 class PlainEncoder:
-    """A model without token vectors, whose tokenizer is not accessible, and whose dimensions are found by encoding."""
+    """A model without token vectors, whose tokenizer is not accessible, and whose dimensions are found by encoding.
+
+    A subclass encodes the passages of one batch.
+    """
 
     has_token_vectors = False
     languages: frozenset[str] | None = None
+    batch_size = 32  # texts
 
     @property
     def dimensions(self) -> int:
@@ -179,19 +178,30 @@ class PlainEncoder:
         return self.encode(["dimensions"]).vectors.shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
+        """Encode passages in batches."""
+        batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
+        rows: list[FloatArray] = []
+        for batch, vectors in zip(batches, self.encode_batches(batches), strict=True):
+            rows.append(vectors)
+            if on_batch is not None:
+                on_batch(len(batch))
+        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+
+    def encode_batches(self, batches: Sequence[Sequence[str]]) -> Iterator[FloatArray]:
+        """Yield the vectors of each batch, in order."""
+        return map(self.encode_batch, batches)
+
+    def encode_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Return vectors of length 1, of shape (texts, dimensions)."""
         raise NotImplementedError
 
     def token_spans(self, text: str) -> list[Span]:
         """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
-        return estimate_token_spans(text)
+        return [match.span() for match in _TOKEN.finditer(text)]
 
     def reads(self, text: str) -> float:
         """Return 1, because what the model can distinguish is unknown."""
         return 1.0
-
-    def collect(self, rows: Sequence[FloatArray]) -> EncodedTexts:
-        """Return the vectors of all batches together."""
-        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
 
 
 # A dense model with the token vectors of another one

@@ -17,9 +17,7 @@ import numpy as np
 from workbench.errors import ConfigurationError, ModelError
 from workbench.models.encoder import (
     EncodedQuery,
-    EncodedTexts,
     FloatArray,
-    OnBatch,
     PlainEncoder,
     check_scores,
     normalise_rows,
@@ -123,7 +121,7 @@ class JsonClient:
                 failure, is_transient = f"is unreachable ({error}); start it or correct its URL", True
             if not is_transient or attempt == retries:
                 raise ModelError(f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}.")
-            delay = _retry_delay(response, attempt)
+            delay = choose_retry_delay(response, 0.5 * 2**attempt * random.uniform(1, 1.25))  # spread over callers
             if delay > MAX_RETRY_DELAY_S:
                 raise ModelError(
                     f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}; it asks to wait "
@@ -149,15 +147,13 @@ class JsonClient:
         return f"failed ({status}: {quoted})" if quoted else f"failed ({status})"
 
 
-def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
-    """Return the seconds to wait: as the endpoint requests, otherwise 0.5, 1, 2, ... plus up to a quarter."""
+def choose_retry_delay(response: httpx.Response | None, otherwise: float) -> float:
+    """Return the seconds to wait before the next attempt: as the endpoint requests, or ``otherwise``."""
     try:
         wanted = float(response.headers["retry-after"]) if response is not None else math.nan
     except (KeyError, ValueError):
         wanted = math.nan
-    if math.isnan(wanted):
-        wanted = 0.5 * 2**attempt * random.uniform(1, 1.25)
-    return max(wanted, 0.0)
+    return otherwise if math.isnan(wanted) else max(wanted, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,34 +342,28 @@ class EndpointEncoder(PlainEncoder):
         self.name = model.text
         self.max_tokens = int(model.read_number(MAX_TOKENS))
         self._model, self._provider = model, provider
-        self._batch = int(model.read_number(BATCH)) or provider.batch
+        self.batch_size = int(model.read_number(BATCH)) or provider.batch
         self._client = JsonClient(find_endpoint(model, provider, variables))
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages in batches, several at the same time if the option ``concurrency`` allows it."""
-        batches = [list(texts[start : start + self._batch]) for start in range(0, len(texts), self._batch)]
-        rows: list[FloatArray] = []
-        for batch, vectors in zip(batches, self._answers(batches), strict=True):
-            rows.append(vectors)
-            if on_batch is not None:
-                on_batch(len(batch))
-        return self.collect(rows)
-
-    def _answers(self, batches: list[list[str]]) -> Iterator[FloatArray]:
+    def encode_batches(self, batches: Sequence[Sequence[str]]) -> Iterator[FloatArray]:
+        """Yield the vectors of each batch; several are encoded at once if the option ``concurrency`` allows it."""
         workers = min(int(self._model.read_number(CONCURRENCY)), len(batches))
         if workers < 2:
-            yield from (self._vectors(batch, is_query=False) for batch in batches)
+            yield from super().encode_batches(batches)
             return
         pool = ThreadPoolExecutor(workers, thread_name_prefix="embed")
         try:
-            yield from pool.map(lambda batch: self._vectors(batch, is_query=False), batches)
+            yield from pool.map(self.encode_batch, batches)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def encode_batch(self, texts: Sequence[str]) -> FloatArray:
+        return self._vectors(texts, is_query=False)
 
     def encode_query(self, text: str) -> EncodedQuery:
         return EncodedQuery(self._vectors([text], is_query=True)[0])
 
-    def _vectors(self, texts: list[str], *, is_query: bool) -> FloatArray:
+    def _vectors(self, texts: Sequence[str], *, is_query: bool) -> FloatArray:
         """Return vectors of length 1, of shape (texts, dimensions)."""
         prefix = self._model.prefixes[0 if is_query else 1]
         sent = [prefix + (text if text.strip() else ".") for text in texts]  # endpoints reject blank texts

@@ -16,16 +16,12 @@ from pydantic import PrivateAttr
 from workbench.errors import ConfigurationError, ModelError
 from workbench.models.encoder import (
     EncodedQuery,
-    EncodedTexts,
     Encoder,
     FloatArray,
-    OnBatch,
     PlainEncoder,
     normalise_rows,
 )
 from workbench.models.model_names import MAX_TOKENS, ModelName, load_object
-
-FRAMEWORK_BATCH_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +96,10 @@ class FrameworkEncoder(PlainEncoder):
         self._lock = Lock()
         self._embedding: BaseEmbedding | None = None
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages in batches of 32; a blank text is sent as a full stop, because endpoints reject it."""
-        rows: list[FloatArray] = []
-        for start in range(0, len(texts), FRAMEWORK_BATCH_SIZE):
-            rest = texts[start : start + FRAMEWORK_BATCH_SIZE]
-            batch = [self._prefixes[1] + (text if text.strip() else ".") for text in rest]
-            rows.append(self._vectors("get_text_embedding_batch", batch))
-            if on_batch is not None:
-                on_batch(len(batch))
-        return self.collect(rows)
+    def encode_batch(self, texts: Sequence[str]) -> FloatArray:
+        """Encode passages; a blank text is sent as a full stop, because endpoints reject it."""
+        sent = [self._prefixes[1] + (text if text.strip() else ".") for text in texts]
+        return self._vectors("get_text_embedding_batch", sent)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query, with the model's query instruction if it has one."""

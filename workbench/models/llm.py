@@ -235,6 +235,8 @@ class Llm:
         return f"is unreachable, or closed the connection; start it or correct {self._settings[1]}"
 
     def _attempt(self, ask: Callable[[], T]) -> T:
+        from workbench.models.endpoints import choose_retry_delay
+
         for attempt in range(1, MAX_ATTEMPTS + 1):
             address = self.base_url()  # starts a local model if it is not running
             if self._client is not None:
@@ -245,7 +247,8 @@ class Llm:
             except Exception as error:
                 if attempt == MAX_ATTEMPTS or not _is_transient(error):
                     raise self._failure(error) from error
-                time.sleep(_retry_delay(error, attempt))
+                delay = choose_retry_delay(getattr(error, "response", None), 2 ** (attempt - 1))
+                time.sleep(min(delay, MAX_RETRY_DELAY_S))
         raise AssertionError("unreachable")
 
     def _failure(self, error: Exception) -> ModelError:
@@ -275,16 +278,6 @@ class Llm:
 def _is_transient(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     return status == 429 or (status is not None and status >= 500)
-
-
-def _retry_delay(error: Exception, attempt: int) -> float:
-    """Return the seconds to wait: as the endpoint requests, otherwise 1, 2, ..."""
-    response = getattr(error, "response", None)
-    try:
-        wanted = float(response.headers["retry-after"]) if response is not None else float(2 ** (attempt - 1))
-    except (KeyError, ValueError):
-        wanted = float(2 ** (attempt - 1))
-    return min(max(wanted, 0.0), MAX_RETRY_DELAY_S)
 
 
 class OwnLlm(Llm):

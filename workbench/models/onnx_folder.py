@@ -19,7 +19,6 @@ from workbench.types import Span
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
 POOLING = "1_Pooling/config.json"  # of sentence-transformers: how token vectors become one
-BATCH_SIZE = 16
 
 
 def find_graph(folder: Path) -> Path | None:
@@ -42,20 +41,18 @@ class OnnxEncoder(PlainEncoder):
             )
         self.name, self._graph, self._threads = model.text, graph, threads
         self.max_tokens = int(model.read_number(MAX_TOKENS))
-        self._batch = int(model.read_number(BATCH)) or BATCH_SIZE
+        self.batch_size = int(model.read_number(BATCH)) or 16
         self._prefixes = model.prefixes
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages, batching those of about the same length."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        rows: list[FloatArray] = []
-        for start in range(0, len(order), self._batch):
-            batch = [self._prefixes[1] + texts[place] for place in order[start : start + self._batch]]
-            rows.append(self._vectors(batch))
-            if on_batch is not None:
-                on_batch(len(batch))
-        return EncodedTexts(self.collect(rows).vectors[np.argsort(order)])
+        encoded = super().encode([texts[place] for place in order], on_batch=on_batch)
+        return EncodedTexts(encoded.vectors[np.argsort(order)])
+
+    def encode_batch(self, texts: Sequence[str]) -> FloatArray:
+        return self._vectors([self._prefixes[1] + text for text in texts])
 
     def encode_query(self, text: str) -> EncodedQuery:
         return EncodedQuery(self._vectors([self._prefixes[0] + text])[0])

@@ -51,11 +51,15 @@ UNIT_TOLERANCE = 0.01  # vectors of a length between 1 - this and 1 + this have 
 
 OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>"}
 VECTOR_TYPES = ("vector", "halfvec")
-FORMATS = ("langchain", "langchain-store", "llamaindex", "table")
 ROLES = ("id", "text", "vector", "metadata")
 _OPERATOR_CLASS = re.compile(r"^(?:vector|halfvec)_(cosine|l2|ip)_ops$")
-_COLUMNS_OF_FORMATS = {
-    "langchain": {"text": "document", "vector": "embedding", "metadata": "cmetadata"},
+_COLUMNS_OF_FORMATS = {  # by which the tables of LangChain and LlamaIndex are recognised; others are a "table"
+    "langchain": {
+        "collection": "collection_id",
+        "text": "document",
+        "vector": "embedding",
+        "metadata": "cmetadata",
+    },
     "langchain-store": {"id": "langchain_id", "text": "content", "vector": "embedding"},
     "llamaindex": {"id": "node_id", "text": "text", "vector": "embedding", "metadata": "metadata_"},
 }
@@ -71,7 +75,7 @@ class TableMap(Value):
     """Which columns of a table are searched, and how."""
 
     table: str  # quoted, with its schema
-    format: str  # one of FORMATS
+    format: str  # one of _COLUMNS_OF_FORMATS, or "table"
     id: str
     text: str
     vector: str
@@ -433,14 +437,8 @@ def _base_type(type_name: str) -> str:
 
 
 def _recognise(columns: Mapping[str, _Column]) -> str:
-    names = columns.keys()
-    if {"collection_id", "document", "embedding", "cmetadata"} <= names:
-        return "langchain"
-    if {"langchain_id", "content", "embedding"} <= names:
-        return "langchain-store"
-    if {"node_id", "text", "metadata_", "embedding"} <= names:
-        return "llamaindex"
-    return "table"
+    known = _COLUMNS_OF_FORMATS.items()
+    return next((name for name, wanted in known if set(wanted.values()) <= columns.keys()), "table")
 
 
 def _choose_columns(request: TableRequest, table: str, columns: Mapping[str, _Column], found: str) -> dict[str, str]:

@@ -77,7 +77,9 @@ PAGES = {
     "compare": State("/?q=tide gauge", ".card"),
     "library": State("/library", "tbody .open"),
     "crawl": State("/crawl", ".st-key-crawl_start input"),
-    "plan": State("/evaluate?new=1", ".st-key-build_metrics [data-tag]"),
+    "plan": State(
+        "/evaluate?new=1", ".st-key-build_metrics [data-tag]", lambda page: page.get_by_text("More options").click()
+    ),
     "experiments": State("/evaluate", "table[aria-label=Experiments] tbody tr"),
     "leaderboard": State("/evaluate?experiment={measured}", "table[aria-label=Leaderboard] tbody tr"),
     "test-sets": State("/evaluate?view=datasets", "tbody .open"),

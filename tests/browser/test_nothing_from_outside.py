@@ -177,7 +177,7 @@ def test_a_hostile_library_makes_no_page_load_anything_or_show_a_live_link(page,
         "/library?view=projects": ".st-key-project_" + hostile["project"],
         "/crawl": ".st-key-crawl_start",
         "/evaluate": "tbody .open",
-        "/evaluate?new=1": ".st-key-build_metrics",
+        "/evaluate?new=1": ".st-key-experiment_go",
         "/evaluate?view=datasets": "tbody .open",
         f"/evaluate?open={hostile['set']}": '[data-testid="stDataFrame"]',
         f"/evaluate?experiment={hostile['experiment']}": "table[aria-label=Leaderboard]",
@@ -228,5 +228,5 @@ def test_what_a_language_model_writes_is_shown_literally(page, serve, browser_da
     keep("hostile-answer-1440-light")
     settled(page)
     assert live(page, bait) == 0
-    walk(page, address, bait, {"/system": "dl.wb-facts", "/evaluate?new=1": ".st-key-build_metrics"})
+    walk(page, address, bait, {"/system": "dl.wb-facts", "/evaluate?new=1": ".st-key-experiment_go"})
     assert heard == []

@@ -304,13 +304,22 @@ def show_plan_form(wb: Workbench) -> None:
     with st.container(border=True, key="experiment_build"):
         test_set = _choose_test_set(wb)
         cells = show_matrix_form(wb)
-        measures = _choose_measures(wb, cells)
+        more = st.expander("More options")
+        with more:
+            measures = _choose_measures(wb, cells)
         chosen = load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
         chosen = chosen.spread(measures.limit)
         questions, has_llm = len(chosen.answerable), wb.settings.has_llm
         planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
         costs = estimate_cost(wb, chosen, planned, judges=measures.ragas in WITH_LLM)
         wanted, expected = None, _Expected()
+        if len(cells) > 1 and test_set != SAMPLE_NAME:
+            with more, st.container(horizontal=True, vertical_alignment="bottom"):
+                wanted = st.number_input(
+                    "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
+                    help="How many questions this difference needs is estimated from the newest experiment.",
+                )  # fmt: skip
+                expected = _choose_bars(cells, measures.metrics[0], wanted)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if costs:
                 budget = st.number_input(
@@ -318,12 +327,6 @@ def show_plan_form(wb: Workbench) -> None:
                     help="The experiment stops when its searches, answers and judgments have cost this much.",
                 )  # fmt: skip
                 measures = measures._replace(budget=budget)
-            if len(cells) > 1 and test_set != SAMPLE_NAME:
-                wanted = st.number_input(
-                    "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
-                    help="How many questions this difference needs is estimated from the newest experiment.",
-                )  # fmt: skip
-                expected = _choose_bars(cells, measures.metrics[0], wanted)
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             size = _describe_size(len(cells), chosen, planned)
             power = _describe_power(wb, test_set, measures.metrics[0], len(cells), questions, wanted)

@@ -596,7 +596,7 @@ def make_source_row(source: Source, projects: dict[str, str], filling: str = "")
         "name": source.title,
         "cells": {
             "title": source.title,
-            "place": place or "None (all scopes)",
+            "place": place or NO_PROJECT,
             "tags": list(source.tags),
             "type": source.source_type,
             "documents": source.documents_count,

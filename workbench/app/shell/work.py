@@ -116,7 +116,7 @@ def show_start_buttons(wb: Workbench, *pages: str) -> None:
         show_sample_button(wb)
 
 
-NO_PROJECT = "No project (visible in every scope)"
+NO_PROJECT = "None (all scopes)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,3 +97,8 @@ def test_titles_in_quotes_emphasis_or_capitals_may_be_mentions() -> None:
     )
     assert {"title:machine learning basics", "title:deep nets today", "title:theory of everything"} <= set(keys)
     assert "title:theory" not in keys
+
+
+@pytest.mark.parametrize("mark", ["`", "~", "> ```", "<!--", "[["])
+def test_a_megabyte_of_one_mark_is_read_at_once(mark: str) -> None:
+    assert extract_links(mark * (1_000_000 // len(mark)) + "\n\n") == []

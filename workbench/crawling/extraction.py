@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from workbench.crawling.http import AGENT_TOKEN, Response
 from workbench.crawling.urls import MAX_URL_CHARS, canonicalize, names_sessions
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.links import extract_links
 from workbench.ingestion.readers.formats import (
     HTML_READER,
     READERS_BY_MEDIA_TYPE,
@@ -25,7 +26,6 @@ from workbench.ingestion.readers.formats import (
     is_prose,
 )
 from workbench.ingestion.readers.html import find_charset, make_draft_from_tree, parse_page
-from workbench.ingestion.readers.plain_text import split_front_matter
 from workbench.ingestion.text import decode_text, find_codec
 
 if TYPE_CHECKING:
@@ -143,23 +143,11 @@ def _is_boilerplate(line: str, boilerplate: frozenset[int]) -> bool:
     return hash64(words) in boilerplate if words else not line.lstrip().startswith("#")
 
 
-# --- Links of a Markdown text ---
-
-# Inline links, also around images; definitions; addresses in angle brackets. Possessive quantifiers and classes
-# without "[" keep matching linear, even on a text of brackets.
-MARKDOWN_LINK = re.compile(
-    r"(?<!!)\[(?:[^\[\]!]++|!(?!\[)|!\[[^\[\]]*+\]\([^()\s]*+\))*+\]\(\s{0,9}<?([^\s)>]{1,2000}+)"
-    r"|^[ ]{0,3}\[[^\[\]\n]{1,999}+\]:[ \t]*+\n?[ \t]*+<?([^\s>]{1,2000}+)"
-    r"|<(https?://[^<>\s]{1,2000}+)>",
-    re.MULTILINE,
-)
-
-
 def find_markdown_links(text: str) -> Iterator[str]:
-    """Yield the link targets of a text as written, in order, without images."""
-    for piece in split_text(text):
-        for match in MARKDOWN_LINK.finditer(piece):
-            yield match.group(1) or match.group(2) or match.group(3)
+    """Yield the link targets of a text as written, in order, without images and bare addresses."""
+    for link in extract_links(text):
+        if link.kind in ("link", "reference") or text[link.start - 1 : link.start] == "<":
+            yield link.target
 
 
 # the suffix is more informative
@@ -239,10 +227,8 @@ def extract_page(fetched: Response) -> Page:
     if not is_prose(name):
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
     text = decode_text(fetched.body, name, fetched.charset)
-    metadata, body = split_front_matter(text)
-    links, skipped = _unique_links(fetched.url, find_markdown_links(body))
-    title = str(metadata.get("title") or "")
-    return Page(name, text.encode(), title, links, is_html=False, index=index, follow=follow, skipped=skipped)
+    links, skipped = _unique_links(fetched.url, find_markdown_links(text))
+    return Page(name, text.encode(), "", links, is_html=False, index=index, follow=follow, skipped=skipped)
 
 
 def _extract_html(fetched: Response) -> Page:

@@ -197,7 +197,7 @@ PART_CHARS = 200_000  # characters processed at once, more if code or a comment 
 # Confidence that a citation is intended. A bare path may be an example, and a title phrase a coincidence.
 CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.0, "path": 0.9, "mention": 0.6}
 
-_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>]*(```++|~~~++)[^\n]*+\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNSPLITTABLE_BLOCK = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
 _CODE_SHORTCODE = re.compile(

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -119,13 +119,12 @@ class ToolAnswer:
 
 
 class Boundary:
-    """Serves calls: checks arguments, enforces time limits, cuts long answers and logs."""
+    """Serves calls: checks arguments, enforces time limits, cuts long answers and logs.
+
+    Answers mention only tools that are offered, or all if that is None. Settings are read on the first call.
+    """
 
     def __init__(self, opening: Opening, offered: frozenset[str] | None = None) -> None:
-        """Args:
-        opening: The workbench, open or still opening; its settings are read on the first call.
-        offered: Names of the tools that answers may mention; None for all.
-        """
         self.opening, self.log, self.offered = opening, CallLog(opening), offered
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
@@ -140,13 +139,8 @@ class Boundary:
     ) -> ToolAnswer:
         """Serve one call; errors become answers, only cancellation is raised.
 
-        Args:
-            tool: The tool, or None if the name is unknown.
-            name: The name as the client wrote it.
-            given: The arguments as the client sent them.
-            client: Receives progress reports.
-            caller: Name of the client for the log.
-            session: Id of its connection for the log.
+        The tool is None if its name is unknown. The log gets the caller, which is the name of the client, and the
+        session, the id of its connection.
         """
         started = time.perf_counter()
         error: str | None = None
@@ -181,7 +175,7 @@ class Boundary:
                 call.record_failure(type(raised).__name__)
                 failure = explain_error(raised, tool)
                 error = to_one_line(failure.error)
-                suggestion = failure.suggestion
+                suggestion = failure.suggestion or DEFAULT_SUGGESTION
                 if self.offered is not None:
                     suggestion = filter_clauses(suggestion, self.offered) or DEFAULT_SUGGESTION
                 text = tool.family.failure(error, to_one_line(suggestion), given)
@@ -293,35 +287,25 @@ _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failure as clients see it."""
-
-    error: str
-    suggestion: str
-    status: int  # HTTP status
-    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further fields of the answer
-
-
-def explain_error(error: Exception, tool: Tool) -> Failure:
-    """Convert an exception to a failure."""
+def explain_error(error: Exception, tool: Tool) -> Refused:
+    """Convert an exception to a failure as clients see it."""
     named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
     cause = error.__cause__ if named else error
     if isinstance(cause, ModuleNotFoundError):
         cause = find_missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, cause.status, cause.fields)
+            return cause
         case Ambiguous():
-            return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
+            return Refused(str(cause), f"Give the id of one {cause.kind}")
         case NotFound():
-            return Failure(str(cause), f"Check the {cause.kind}'s id, or list the valid ones", 404)
+            return Refused(str(cause), f"Check the {cause.kind}'s id, or list the valid ones", status=404)
         case WorkbenchError():
             remedy, status = next((row[1], row[2]) for row in _REMEDIES if isinstance(cause, row[0]))
-            return Failure(str(cause), remedy, status)
+            return Refused(str(cause), remedy, status=status)
         case TimeoutError():
-            return Failure("The workbench is still starting", "Try again in a minute", 503)
+            return Refused("The workbench is still starting", "Try again in a minute", status=503)
         case _:
             logger.error("%s failed", tool.name, exc_info=error)
-            name = type(error).__name__
-            return Failure(f"{tool.name} failed unexpectedly ({name})", "See the server's log for details", 500)
+            what = f"{tool.name} failed unexpectedly ({type(error).__name__})"
+            return Refused(what, "See the server's log for details", status=500)

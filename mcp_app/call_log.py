@@ -30,12 +30,9 @@ _SCOPE_OF_TOOLS: dict[str, JsonObject] = {
 
 
 class CallLog:
-    """Logs calls to the database in a separate thread."""
+    """Logs calls to the database in a separate thread, unless the setting ``mcp_log_calls`` is off."""
 
     def __init__(self, opening: Opening) -> None:
-        """Args:
-        opening: The workbench, whose setting ``mcp_log_calls`` enables the log.
-        """
         self._opening = opening
         self._queue: queue.SimpleQueue[ToolCall | threading.Event] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None

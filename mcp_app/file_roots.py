@@ -10,26 +10,25 @@ from mcp_app.arguments import Refused
 
 
 class FileRoots:
-    """The allowed folders; relative paths are looked up in each, in order."""
+    """The allowed folders, separated by ':' (';' on Windows); relative paths are looked up in each, in order.
+
+    By default the working directory, unless that is the root of the file system, where some clients start servers.
+    """
 
     def __init__(self, roots: str = "") -> None:
-        """Args:
-        roots: Folders separated by ':' (';' on Windows); empty means the working directory, unless that is the
-            root of the file system, where some clients start their servers.
-        """
         folders = [Path(part).expanduser() for part in roots.split(os.pathsep) if part.strip()]
         default = [] if Path.cwd() == Path(Path.cwd().anchor) else [Path.cwd()]
         self.roots = tuple(root.resolve() for root in folders or default)
 
-    def file(self, path_text: str, argument: str = "file_path") -> Path:
+    def file(self, path_text: str) -> Path:
         """Return a file inside the allowed folders.
 
         Raises:
             Refused: The file does not exist, is hidden, or is outside the allowed folders.
         """
-        path = self._resolve(path_text, argument)
+        path = self._resolve(path_text, "file_path")
         if path.is_dir():
-            raise Refused(f"Invalid {argument}: {path_text} is a folder", "Give the path of one file")
+            raise Refused(f"Invalid file_path: {path_text} is a folder", "Give the path of one file")
         if not path.is_file():
             raise Refused(f"File not found: {path_text}", f"The allowed folders are {self._list_roots()}")
         return path

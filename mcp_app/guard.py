@@ -38,14 +38,7 @@ class AccessPolicy:
 
 
 def make_access_policy(host: str, port: int, token: str | None, hosts: str = "", origins: str = "") -> AccessPolicy:
-    """Return the access policy of a server.
-
-    Args:
-        host: Address to listen on.
-        port: Port to listen on.
-        token: Bearer token; required unless ``host`` is loopback.
-        hosts: Additional Host headers, separated by commas.
-        origins: Additional Origin headers, separated by commas.
+    """Return the access policy of a server; ``hosts`` and ``origins`` add headers, separated by commas.
 
     Raises:
         ConfigurationError: The server would be open to other machines without a token.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -97,6 +96,7 @@ def _list_parameters(route: Tool, path: str) -> list[JsonValue]:
 
 logger = logging.getLogger(__name__)
 
+_respond = partial(Response, media_type="application/json")
 HEALTH_TIMEOUT_S = 5.0  # a database that takes longer to answer counts as down
 
 
@@ -167,15 +167,16 @@ async def _serve_query(server: WorkbenchServer, request: Request) -> Response:
     body = await _read_body(request)
     if body is None:
         refused = QUERY_ROUTE.family.failure(format_too_large(MAX_BODY_BYTES), "Use a shorter query", {})
-        return _make_response(ToolAnswer(refused, failed=True, status=413))
+        return _respond(refused, 413)
     try:
         given = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
         text = QUERY_ROUTE.family.failure("The body is not a JSON object", "Send the arguments as a JSON object", {})
-        return _make_response(ToolAnswer(text, failed=True, status=400))
-    return _make_response(await server.boundary.serve(QUERY_ROUTE, QUERY_ROUTE.name, given))
+        return _respond(text, 400)
+    answer = await server.boundary.serve(QUERY_ROUTE, QUERY_ROUTE.name, given)
+    return _respond(answer.text, answer.status)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
@@ -187,7 +188,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
         allowed = (error.headers or {}).get("Allow", "another method")
         message, suggestion = f"{request.method} is not allowed at {path}", f"Use {allowed}"
     text = dump_json({"success": False, "error": message, "suggestion": suggestion})
-    return _make_response(ToolAnswer(text, failed=True, status=error.status_code), error.headers)
+    return _respond(text, error.status_code, error.headers)
 
 
 async def _read_body(request: Request) -> bytes | None:
@@ -200,17 +201,13 @@ async def _read_body(request: Request) -> bytes | None:
     return bytes(body)
 
 
-def _make_response(answer: ToolAnswer, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(answer.text, answer.status, headers, media_type="application/json")
-
-
 def _respond_with_etag(request: Request, answer: ToolAnswer) -> Response:
     """Return the answer with an ETag, or 304 if the client already has it."""
     if answer.failed:
-        return _make_response(answer)
+        return _respond(answer.text, answer.status)
     tag = f'"{hashlib.sha256(answer.text.encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     tags = [value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")]
     if tag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
-    return _make_response(answer, headers)
+    return _respond(answer.text, headers=headers)

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from mcp_app.arguments import Refused
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_object
 
 # Cut texts and estimate tokens
 
@@ -219,15 +219,9 @@ def cut_to_budget(
     arguments: Mapping[str, JsonValue],
     given: Mapping[str, object],
 ) -> tuple[JsonValue, str]:
-    """Return the answer cut to the budget, and its text.
+    """Return the answer with the list or text in ``parts`` cut to the budget, and its text.
 
-    Args:
-        answer: The whole answer.
-        parts: The list or text that may be cut.
-        render: Serialises an answer.
-        name: Name of the tool or route.
-        arguments: The validated arguments.
-        given: The arguments that the next call repeats.
+    The note has the next call, which repeats ``given``; ``arguments`` are those of this call, validated.
     """
     if isinstance(parts, TextPart) and isinstance(answer, dict):
         return _cut_text(answer, parts, render, name, given)
@@ -276,7 +270,7 @@ def _cut_items(
     offset: int,
     given: Mapping[str, object],
 ) -> tuple[JsonValue, str]:
-    items = _check_items(answer[parts.key], name, parts.key)
+    items = [dict(as_object(item)) for item in as_items(answer[parts.key])]
     total = answer.get(parts.total) if parts.total else None
     whole = total if isinstance(total, int) else offset + len(items) + bool(answer.get(parts.more))
     is_close = not _is_nothing_close(answer, items)
@@ -321,7 +315,7 @@ def _is_nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:
 def _cut_text(
     answer: JsonObject, parts: TextPart, render: Callable[[JsonValue], str], name: str, given: Mapping[str, object]
 ) -> tuple[JsonValue, str]:
-    text, offset, total = str(answer[parts.key]), _read_int(answer, "offset"), _read_int(answer, "total_chars")
+    text, offset, total = str(answer[parts.key]), as_integer(answer["offset"]), as_integer(answer["total_chars"])
 
     def render_part(length: int) -> JsonObject:
         end = offset + length
@@ -333,23 +327,10 @@ def _cut_text(
     return render_part(length), render(render_part(length))
 
 
-def _check_items(value: JsonValue, name: str, key: str) -> list[JsonObject]:
-    assert isinstance(value, list), f"{name} declares {key!r} as a list, but answers with something else"
-    items = [dict(item) for item in value if isinstance(item, Mapping)]
-    assert len(items) == len(value), f"the items of {key!r} in {name} must be objects"
-    return items
-
-
 def _append_note(item: JsonObject, note: str) -> JsonObject:
     """Append a note to an answer or an item, which may already have one."""
     own = str(item.get("note") or "").removesuffix(".")
     return {**item, "note": f"{own}. {note}" if own else note}
-
-
-def _read_int(answer: JsonObject, key: str) -> int:
-    value = answer[key]
-    assert isinstance(value, int), f"{key} must be an integer"
-    return value
 
 
 def _shorten(value: object) -> object:
@@ -367,14 +348,9 @@ BELOW_CUTOFF_FIELD = "below_cutoff"  # field of results that score far below the
 
 
 def count_above_cutoff(scores: Sequence[float], strategy: str, share: float) -> int:
-    """Return how many results reach a share of the best score.
+    """Return how many results reach a share (0..1) of the best score, which is the first one.
 
     Scores of a strategy without a cutoff parameter are not comparable, so all results count.
-
-    Args:
-        scores: Scores, descending.
-        strategy: The strategy that computed them.
-        share: Share of the best score, 0..1.
     """
     if not STRATEGIES[strategy].declares(CUTOFF):
         return len(scores)
@@ -386,12 +362,8 @@ def apply_cutoff(
 ) -> tuple[list[JsonObject], JsonObject]:
     """Return the results for a caller that gave no count, and a note on the cutoff.
 
-    Args:
-        items: The default number of results, best first.
-        scores: Their scores, descending.
-        strategy: The strategy that found them.
-        share: Share of the best score (0..1) below which results are marked.
-        close: False if nothing is close; then only ``FEW_RESULTS`` results are returned.
+    Results below a share (0..1) of the best score, which is the first one, are marked. If nothing is close, only
+    ``FEW_RESULTS`` are returned.
     """
     if not close:
         return list(items[:FEW_RESULTS]), {}

@@ -137,14 +137,9 @@ def add_prompts(server: MCPServer[dict[str, object]], offered: Collection[str]) 
 def render_search_strategy(
     question: str = "", project_id: str = "", folder_name: str = "", tags: str = "", *, both: bool = True
 ) -> str:
-    """Return the decision tree for choosing a search tool.
+    """Return the decision tree for choosing a search tool; tags are separated by commas.
 
-    Args:
-        question: The question at hand.
-        project_id: The project that the user works on.
-        folder_name: A folder of the project.
-        tags: Tags of global sources, separated by commas.
-        both: Whether a tool is offered that searches project and global sources together.
+    ``both`` is whether a tool is offered that searches project and global sources together.
     """
     project, folder = project_id or "PROJECT_ID", folder_name or "Authentication"
     wanted = [tag.strip() for tag in tags.split(",") if tag.strip()] or ["react"]

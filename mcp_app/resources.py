@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
@@ -31,21 +31,15 @@ DOCUMENTS_PER_PAGE = 50  # documents per page of a source
 SOURCES_PER_PAGE = 100  # sources per page of the resource list
 
 
-Content = TypeVar("Content", str, bytes)
-
-
-class ResourceReader(Protocol):
-    """Reads a resource in a thread, converting the workbench's errors to protocol errors."""
-
-    def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
-        """Return the result of ``work``."""
-        ...
+Content: TypeAlias = str | bytes
+ResourceReader: TypeAlias = "Callable[[Callable[[Workbench], Content]], Awaitable[Content]]"
 
 
 def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> None:
     """Add the templates ``document://``, ``passage://`` and ``source://``, and the tag catalogue."""
 
     async def read(work: Callable[[Workbench], Content]) -> Content:
+        """Read in a thread, and convert the workbench's errors to protocol errors."""
         try:
             wb = await opening.ready()
             return await anyio.to_thread.run_sync(work, wb)
@@ -67,7 +61,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: ResourceReader) -
         description="A document's text, in pages of up to 16,000 characters: the first; document://ID/2 is the second.",
         mime_type="text/markdown",
     )
-    async def document(document_id: str) -> str:
+    async def document(document_id: str) -> Content:
         return await read(lambda wb: render_document_page(wb, document_id, 1))
 
     @server.resource(
@@ -77,7 +71,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: ResourceReader) -
         description="A page of a document's text, counted from 1.",
         mime_type="text/markdown",
     )
-    async def read_document_page(document_id: str, page: str) -> str:
+    async def read_document_page(document_id: str, page: str) -> Content:
         number = _parse_page_number(page)
         return await read(lambda wb: render_document_page(wb, document_id, number))
 
@@ -90,7 +84,7 @@ def _add_pictures(server: MCPServer[dict[str, object]], read: ResourceReader) ->
         description="Image (PNG) of the PDF page on which a passage (chunk_id) starts, with its lines highlighted.",
         mime_type="image/png",
     )
-    async def passage_page(chunk_id: str) -> bytes:
+    async def passage_page(chunk_id: str) -> Content:
         def render(wb: Workbench) -> bytes:
             target = io.BytesIO()
             wb.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
@@ -107,7 +101,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> 
         description="A source and its first 50 documents (JSON); source://ID/2 has the next 50.",
         mime_type="application/json",
     )
-    async def source(source_id: str) -> str:
+    async def source(source_id: str) -> Content:
         return await read(lambda wb: render_source_page(wb, source_id, 1))
 
     @server.resource(
@@ -117,7 +111,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> 
         description="A page of a source's documents (JSON), counted from 1.",
         mime_type="application/json",
     )
-    async def read_source_page(source_id: str, page: str) -> str:
+    async def read_source_page(source_id: str, page: str) -> Content:
         number = _parse_page_number(page)
         return await read(lambda wb: render_source_page(wb, source_id, number))
 
@@ -128,7 +122,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> 
         description="Suggested tags by category, and the tags in use with their number of sources (JSON).",
         mime_type="application/json",
     )
-    async def tags() -> str:
+    async def tags() -> Content:
         return await read(lambda wb: dump_json({"catalogue": TAG_CATALOGUE, "in_use": wb.sources.tags()}))
 
 

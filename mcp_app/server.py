@@ -172,19 +172,13 @@ class WorkbenchServer(MCPServer[EmptyState]):
 
 
 class MessageMiddleware:
-    """ASGI middleware that reads and answers messages over HTTP as the server does over stdio.
+    """ASGI middleware that reads and answers messages at a path as the server does over stdio.
 
-    The SDK would accept a request whose id is null without an answer, and reject a byte order mark.
+    The SDK would accept a request whose id is null without an answer, and reject a byte order mark. Bodies that are
+    larger than ``largest`` bytes are left to the application, which rejects them.
     """
 
     def __init__(self, app: ASGIApp, path: str, largest: int) -> None:
-        """Configure it.
-
-        Args:
-            app: The application.
-            path: Path of the messages.
-            largest: Bytes of a body, above which the application rejects it.
-        """
         self._app, self._path, self._largest = app, path, largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

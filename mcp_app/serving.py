@@ -39,13 +39,7 @@ def serve(
 ) -> None:
     """Serve until the client disconnects (stdio) or a signal ends the process (HTTP).
 
-    Args:
-        transport: "stdio" or "http".
-        host: Address to listen on, for HTTP.
-        port: Port to listen on, for HTTP; 0 for a free one.
-        toolsets: Names of toolsets to offer; None offers the default tools.
-        read_only: Offer only tools and actions that change nothing.
-        client: Name of the client for the call log; None uses the name the client sends.
+    The arguments are the options of ``python -m mcp_app``; no toolsets means the default tools.
 
     Raises:
         InvalidInput: The transport or a toolset does not exist.

@@ -169,13 +169,7 @@ def _slice_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
 
 
 def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: CitationDetail) -> JsonObject:
-    """Return a result as specified.
-
-    Args:
-        hit: The result with the citations to show.
-        whole: The result with all citations.
-        detail: Limits for citations.
-    """
+    """Return a result as specified, with the citations to show; ``whole`` has all citations, which are counted."""
     answer: JsonObject = {
         "document": pick(hit, "id", "title", "path", "source", "date", "score"),
         "highlights": [

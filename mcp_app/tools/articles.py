@@ -152,11 +152,7 @@ def page_json(
 ) -> JsonObject:
     """Return a page of articles and their total.
 
-    Args:
-        articles: All articles, in order.
-        limit: Articles per page.
-        offset: Articles to skip.
-        of_all: Fields about the whole answer; stored in the first article, because the answer is an array.
+    The first article has the fields ``of_all``, which are about the whole answer, because the answer is an array.
     """
     shown = [article_json(article) for article in articles[offset : offset + limit]]
     if shown and of_all:

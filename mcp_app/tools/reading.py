@@ -78,9 +78,8 @@ def rag_search_code_examples(
     groups: dict[str, list[Passage]] = {}
     for passage in result:
         groups.setdefault(passage.document_id, []).append(passage)
-    examples: list[JsonObject] = []
-    for example in find_code(call.wb.documents.get, groups, language):
-        entry: JsonObject = {
+    examples: list[JsonObject] = [
+        {
             "page_id": example.passage.document_id,
             "chunk_id": example.passage.passage_id,
             "title": cut(example.passage.document_title, MAX_TITLE_CHARS),
@@ -91,7 +90,8 @@ def rag_search_code_examples(
             "start": example.start,
             "similarity_score": round(max(0.0, example.passage.similarity), 4),
         }
-        examples.append(entry)
+        for example in find_code(call.wb.documents.get, groups, language)
+    ]
     few = FEW_RESULTS if not result.evidence.close and not offset else DEFAULT_COUNT
     chosen = examples[offset : offset + (match_count or few)]
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
@@ -566,11 +566,9 @@ def find_code(
             document = read(document_id)
         except NotFound:  # deleted since the search
             continue
-        for example in sorted(
-            _find_examples(document, group), key=lambda found_example: _sort_key(found_example, group)
-        ):
-            if wanted in ("", example.language):
-                yield example
+        ranks = {passage.passage_id: passage.rank for passage in group}
+        examples = [one for one in _find_examples(document, group) if wanted in ("", one.language)]
+        yield from sorted(examples, key=lambda one: (ranks[one.passage.passage_id], one.start))
 
 
 def canonical_language(language: str) -> str:
@@ -604,8 +602,3 @@ def _find_examples(document: Document, passages: Sequence[Passage]) -> Iterator[
                 code = code.partition("\n")[2].rsplit("\n", 1)[0]
             language = canonical_language(mark.group(1)) if mark else ""
             yield CodeExample(nearest, code, language, " > ".join(block.path), block.start)
-
-
-def _sort_key(example: CodeExample, passages: Sequence[Passage]) -> tuple[int, int]:
-    """Return the sort key: the rank of the passage, then the position in the text."""
-    return min(passage.rank for passage in passages if passage.passage_id == example.passage.passage_id), example.start

@@ -197,15 +197,12 @@ def _dispatch(words: Sequence[str], *, as_json: bool) -> int:
             raise InvalidInput("No command given; see 'workbench --help'.")
         print(make_help())
         return USAGE_ERROR
-    return _run_command(rest[0], rest[1:], as_json)
-
-
-def _run_command(name: str, words: Sequence[str], as_json: bool) -> int:
+    name, *others = rest
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help'."
         raise InvalidInput(f"Unknown command {name!r}; {hint}")
-    return parse_and_run(COMMANDS[name], f"workbench {name}", words, as_json)
+    return parse_and_run(COMMANDS[name], f"workbench {name}", others, as_json)
 
 
 def parse_and_run(command: Command, program: str, words: Sequence[str], as_json: bool) -> int:

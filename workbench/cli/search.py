@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 # Results on a terminal
 
-
-# Explanations
-
 PASSAGE_INDENT = (0, 0, 0, 11)
 MIN_FEATURE_SHARE = 0.01  # share of the score; smaller features are omitted
 
@@ -108,13 +105,8 @@ def print_result(
 ) -> None:
     """Print the passages of a search, best first.
 
-    Args:
-        console: Where to print.
-        result: The search result.
-        explain: Also print the legs of each passage.
-        why: Explanations to print with their passages.
-        spoken: Also print the language of each passage.
-        headers: Table headers by passage id, for passages that continue a table.
+    ``explain`` adds the legs, ``why`` explanations, and ``spoken`` the language of each passage; ``headers`` has those
+    of the tables that passages continue, by passage id.
     """
     if not result.results:
         console.print("No results. Widen the scope, or run 'workbench sources list' to see the sources.")
@@ -123,8 +115,9 @@ def print_result(
         _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)
         if explain:
             _print_legs(console, passage)
-            for explained in [explanation for explanation in why if explanation.passage_id == passage.passage_id]:
-                print_explanation(console, explained)
+            for explained in why:
+                if explained.passage_id == passage.passage_id:
+                    print_explanation(console, explained)
         console.print()
     took = result.timings_ms.get("total", 0.0)
     fewer = ", fewer than requested" if result.under_filled else ""

@@ -56,24 +56,18 @@ class CitationService:
         self._citations = corpus.citations
         self.documents, self.broken = corpus.citations.documents, corpus.citations.broken
 
-    def get(
-        self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True
-    ) -> dict[str, DocumentCitations]:
+    def get(self, document_ids: Sequence[str], depth: int = 1) -> dict[str, DocumentCitations]:
         """Return the citations of documents in both directions, nearest first, without duplicates.
 
-        Documents with 50 or more citations in one direction are not followed further in that direction.
-
-        Args:
-            document_ids: Documents to start from.
-            depth: Number of steps, 1 to 3.
-            mentions: Also count titles in plain text, in the first step.
+        They are followed for 1 to 3 steps, but not beyond documents with 50 or more of them in that direction. Titles
+        in plain text count in the first step.
 
         Raises:
             InvalidInput: The depth is outside 1..3.
         """
         check_depth(depth)
-        outward = self._follow(document_ids, depth, forward=True, mentions=mentions)
-        inward = self._follow(document_ids, depth, forward=False, mentions=mentions)
+        outward = self._follow(document_ids, depth, forward=True)
+        inward = self._follow(document_ids, depth, forward=False)
         return {key: DocumentCitations(tuple(outward[key]), tuple(inward[key])) for key in document_ids}
 
     def graph(
@@ -110,9 +104,7 @@ class CitationService:
             orphans=self._nodes(alone[:limit], pairs),
         )
 
-    def _follow(
-        self, document_ids: Sequence[str], depth: int, *, forward: bool, mentions: bool
-    ) -> dict[str, list[DocumentCitation]]:
+    def _follow(self, document_ids: Sequence[str], depth: int, *, forward: bool) -> dict[str, list[DocumentCitation]]:
         """Follow citations from each document; each document is visited once per start, so that cycles end."""
         citations: dict[str, list[DocumentCitation]] = {key: [] for key in document_ids}
         entered = {key: {key} for key in document_ids}
@@ -122,7 +114,7 @@ class CitationService:
             if not level:
                 break
             by_end: dict[str, list[DocumentCitation]] = {}
-            for edge in self._edges(level, forward=forward, mentions=mentions and step == 1):
+            for edge in self._edges(level, forward=forward, mentions=step == 1):
                 by_end.setdefault(edge.source_id if forward else edge.target_id, []).append(edge)
             for start, ends in frontier.items():
                 fresh: list[str] = []

@@ -63,7 +63,7 @@ class PromotionService:
             raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {MAX_NOTE_CHARS:,}.")
         key = self.key(scope)
         chosen = self._check_service(strategy, index, key, checked)
-        self._requests.check_named(checked)
+        self._requests.find_ranker(checked)  # it must exist
         self._check_rival(rival, strategy, chosen, key)
         own_index = chosen.name if index else None
         return self._corpus.promotions.add(key, strategy, checked, own_index, note.strip(), rival)

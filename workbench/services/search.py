@@ -127,7 +127,7 @@ class Requests:
             else None,
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
-            ranker=self._ranker(checked),
+            ranker=self.find_ranker(checked),
             fold_copies=ask.fold_copies,
             history=check_history(ask.history),
             correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
@@ -179,10 +179,6 @@ class Requests:
         if lacks:
             raise ConfigurationError(f"The strategy {strategy!r} is not configured. {row.needs}")
 
-    def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
-        """Raise NotFound if a strategy's parameter names something that does not exist."""
-        self._ranker(parameters)
-
     def usable(self) -> dict[str, str]:
         """Return every strategy with its missing settings, or "" if it is usable."""
         missing = dict.fromkeys(STRATEGIES, "")
@@ -215,8 +211,8 @@ class Requests:
             asks.append(replace(ask, strategy=rival, scope=scope, index=ask.index or own_index))
         return asks, promoted
 
-    def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
-        """Return the ranker in a strategy's parameters; None for a strategy without one."""
+    def find_ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
+        """Return the ranker that a strategy's parameters name; None for a strategy without one. Raises NotFound."""
         from workbench.retrieval.ranker import load_default_ranker
 
         name = dict(parameters).get(RANKER.name)

@@ -313,10 +313,6 @@ class JobParts(Table):
     def are_planned(self, job_id: str) -> bool:
         return bool(self._value("job_parts_planned", {"job_id": job_id}))
 
-    def is_invited(self, lock: str) -> bool:
-        """Return whether an invitation with this name is waiting in the queue."""
-        return bool(self._value("job_parts_invited", {"lock": lock}))
-
     def take(self, job_id: str, holder: str) -> Part | None:
         """Take the first part that is waiting or whose holder is gone; ``holder`` must be the name of a held lock."""
         values = {"job_id": job_id, "holder": holder, "most": MAX_ATTEMPTS}

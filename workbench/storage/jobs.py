@@ -63,11 +63,14 @@ class Queue:
         """Ask a worker to take parts of a job, unless an invitation is already waiting."""
         from procrastinate.exceptions import AlreadyEnqueued
 
+        invitation = f"join {job_id}"
+        if database.rows(statement("job_invitation"), {"lock": invitation}):
+            return
         with suppress(AlreadyEnqueued), database.transaction() as connection:
             task = self._app_to_defer().configure_task(
                 JOIN_TASK,
                 queue=f"{QUEUE}.{kind}",
-                queueing_lock=name_invitation(job_id),
+                queueing_lock=invitation,
                 schedule_in={"seconds": seconds},
                 connection=connection,
             )
@@ -113,11 +116,6 @@ class Queue:
 
 def name_queues(kinds: Iterable[str]) -> list[str]:
     return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
-
-
-def name_invitation(job_id: str) -> str:
-    """Return the name of the invitation to a job's parts, of which only one waits at a time."""
-    return f"join {job_id}"
 
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
@@ -317,8 +315,7 @@ class Jobs(Table):
 
     def invite(self, job_id: str, kind: str, seconds: int = 0) -> None:
         """Ask another worker to take parts of a job after a delay; only one invitation waits at a time."""
-        if not self.parts.is_invited(name_invitation(job_id)):
-            self._queue.invite(self._database, job_id, kind, seconds)
+        self._queue.invite(self._database, job_id, kind, seconds)
 
     def any_part_waits(self, job_id: str) -> bool:
         return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)

@@ -284,8 +284,9 @@ def _check_folder(folder: Path) -> _Account:
     if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:
             _reject_private_parents(folder)
-            _reject_foreign_folder(folder, {0, *_find_user_ids(_SYSTEM_USER)})
-            account = _system_account()
+            known = _find_system_account()
+            _reject_foreign_folder(folder, {0, 0 if known is None else known[0]})
+            account = _Account(*(known or _create_system_account()))
         elif folder.exists():
             _reject_foreign_folder(folder, {os.geteuid()})
     if folder.is_dir():
@@ -356,38 +357,33 @@ def _make_folder(folder: Path, account: _Account) -> None:
         )
 
 
-def _system_account() -> _Account:
-    """Return the account of the user that runs the server for root, creating it on the first start."""
-    if sys.platform == "win32":
-        return _Account()
-    import pwd
-
-    reason = ""
-    if not _find_user_ids(_SYSTEM_USER):
-        try:
-            made = subprocess.run(["useradd", _SYSTEM_USER], capture_output=True, text=True, errors="replace")
-            reason = made.stderr.strip()
-        except OSError as error:
-            reason = _reason(error)
-    if not _find_user_ids(_SYSTEM_USER):
+def _create_system_account() -> tuple[int, int]:
+    """Create the user that runs the server for root, on the first start; return its user and group id."""
+    try:
+        made = subprocess.run(["useradd", _SYSTEM_USER], capture_output=True, text=True, errors="replace")
+        reason = made.stderr.strip()
+    except OSError as error:
+        reason = _reason(error)
+    account = _find_system_account()
+    if account is None:
         raise ConfigurationError(
             f"If root starts the embedded database it runs as the user {_SYSTEM_USER}, which could not be created "
             f"({reason}); create that user, run as an ordinary one, or set WORKBENCH_DATABASE_URL."
         )
-    entry = pwd.getpwnam(_SYSTEM_USER)
-    return _Account(entry.pw_uid, entry.pw_gid)
+    return account
 
 
-def _find_user_ids(name: str) -> set[int]:
-    """Return the ids of the user with a name, or none if there is no such user."""
+def _find_system_account() -> tuple[int, int] | None:
+    """Return the user and group id of the user that runs the server for root; None if there is no such user."""
     if sys.platform == "win32":
-        return set()
+        return None
     import pwd
 
     try:
-        return {pwd.getpwnam(name).pw_uid}
+        entry = pwd.getpwnam(_SYSTEM_USER)
     except KeyError:
-        return set()
+        return None
+    return entry.pw_uid, entry.pw_gid
 
 
 def _user_name(user: int) -> str:

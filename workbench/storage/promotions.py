@@ -94,12 +94,11 @@ class Rankers(Table):
     def get(self, name: str) -> Ranker:
         """Return a ranker. Raises NotFound."""
         missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
-        return _ranker(self._get("ranker_list", {"name": clean_parameters(name)}, missing))
+        return _ranker(self._get("ranker_list", {"name": name}, missing))
 
     def add(self, ranker: Ranker) -> bool:
-        texts = clean_parameters({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
-        values: dict[str, object] = {**texts, "note": clean_parameters(ranker.note)}
-        values |= {"version": ranker.version, "questions": ranker.questions}
+        names = ("name", "trained_on", "index", "note", "version", "questions")
+        values = {name: getattr(ranker, name) for name in names}
         values |= {"weights": bind_json(ranker.weights), "figures": bind_json(ranker.figures)}
         return self._row("ranker_insert", values) is not None
 

@@ -41,8 +41,7 @@ UPDATE crawl_pages SET attempts = %(attempts)s, reason = %(reason)s WHERE job_id
 UPDATE crawl_pages SET expanded = true WHERE job_id = %(job_id)s AND position = %(position)s
 
 -- page_settled: the outcome of a page
-UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)s, body = NULL,
-    document_id = CASE WHEN %(outcome)s = 'unchanged' THEN document_id END
+UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)s, body = NULL, document_id = NULL
 WHERE job_id = %(job_id)s AND position = %(position)s
 
 -- page_settled_with_note: the outcome of a page, with a sentence added to its reason unless already present

@@ -57,8 +57,8 @@ FROM job_parts WHERE job_id = %(job_id)s
 -- job_parts_results: the results of finished parts
 SELECT position, content, items, result, times FROM job_parts WHERE job_id = %(job_id)s AND state = 'done' ORDER BY position
 
--- job_parts_invited: whether an invitation to take parts of a job waits in the queue
-SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status = 'todo' AND queueing_lock = %(lock)s) AS invited
+-- job_invitation: the invitation to take parts of a job, if one waits in the queue
+SELECT id FROM procrastinate_jobs WHERE status = 'todo' AND queueing_lock = %(lock)s
 
 -- job_any_queued: whether a job of these kinds waits for a worker
 SELECT EXISTS (SELECT FROM jobs WHERE status = 'queued' AND kind = ANY(%(kinds)s)) AS queued

@@ -477,6 +477,22 @@ def read_diagram(root: XmlElement) -> list[tuple[int, str]]:
     return lines
 
 
+def read_graphics(
+    element: XmlElement, load: Callable[[str], XmlElement | None]
+) -> Iterator[tuple[list[tuple[int, str]], list[list[str]]]]:
+    """Yield (depth, text) lines and rows for each chart and SmartArt diagram that a drawing refers to by an id."""
+    for one in element.iter():
+        name = local_name(one)
+        key = one.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
+        if key is None:
+            continue
+        root = load(key)
+        lines = read_diagram(root) if root is not None and name == "relIds" else []
+        title, rows = read_chart(root) if root is not None and name == "chart" else ("", [])
+        leave_out("diagrams" if name == "relIds" else "charts", root is None or (name == "relIds" and not lines))
+        yield lines or ([(0, title)] if title else []), rows
+
+
 # --- Symbol fonts, and alternative text of images ---
 
 
@@ -491,13 +507,20 @@ def format_symbols(text: str, font: str) -> str:
 GENERATED_ALT = re.compile(
     r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?\s*", re.I
 )
-FILE_NAME_ALT = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|(?:picture|image|bild)\s*\d*", re.I)
+FILE_NAME_ALT = re.compile(r".+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|(?:picture|image|bild)\s*\d*", re.I)
 
 
 def format_alt_text(text: str | None) -> str:
     """Return an image's alternative text in brackets, or "" if it describes nothing."""
     words = format_cell(GENERATED_ALT.sub("", text or ""))
     return "" if not words or FILE_NAME_ALT.fullmatch(words) else f"[Image: {words}]"
+
+
+def list_alt_texts(element: XmlElement) -> list[str]:
+    """Return the alternative texts of a drawing and of what is in it."""
+    texts = [one.get("descr") or one.get("title") for one in element.iter("{*}docPr", "{*}cNvPr")]
+    texts += [one.get("alt") for one in element.iter(VML + "*")]
+    return list(dict.fromkeys(filter(None, map(format_alt_text, texts))))
 
 
 # --- Word: mammoth makes HTML of it, after what mammoth does not read was written as ordinary paragraphs ---
@@ -855,11 +878,16 @@ def _write_drawings(package: Package, part: WordPart) -> None:
         paragraph = _find_outer(drawing, "p")
         if paragraph is None or part.root not in drawing.iterancestors():
             continue
-        blocks = [block for box in drawing.iter(WORD + "txbxContent") for block in list(box)]
-        loose = [make_paragraph(part.text) for part in drawing.iter(DRAWING + "t") if part.text]
+        boxes = list(drawing.iter(WORD + "txbxContent"))
+        blocks = [block for box in boxes for block in list(box)]
+        for box in boxes:  # the drawings in it are read on their own
+            replace_element(box, [])
+        loose = [make_paragraph(one.text) for one in drawing.iter(DRAWING + "t") if one.text]
         art = [make_paragraph(word.get("string") or "") for word in drawing.iter(VML + "textpath")]
-        graphics = list(_graphic_blocks(package, part, drawing))
-        alts = _picture_descriptions(drawing)
+        graphics: list[XmlElement] = []
+        for lines, rows in read_graphics(drawing, lambda key: package.parse(part.links.get(key, ("", ""))[1])):
+            graphics += [make_paragraph(text) for _, text in lines] + ([make_table(rows)] if rows else [])
+        alts = list_alt_texts(drawing)
         pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata", "{*}model3d")))
         if not alts and pictures and not blocks:
             leave_out("images without alternative text", pictures)
@@ -872,37 +900,6 @@ def _write_drawings(package: Package, part: WordPart) -> None:
     for link in list(part.root.iter(WORD + "hyperlink")):
         if (link.get(RELATION + "id") or "") not in {"", *part.links}:
             replace_element(link, list(link))
-
-
-def _picture_descriptions(drawing: XmlElement) -> list[str]:
-    """Return the alternative text of a drawing, and of each picture in a group."""
-    names = [local_name(one) for one in drawing.iter()]
-    is_group = "wgp" in names or "group" in names
-    described = ("docPr", "cNvPr") if is_group else ("docPr",)
-    properties = [(one.get("descr") or one.get("title")) for one in drawing.iter() if local_name(one) in described]
-    shapes = [one.get("alt") for one in drawing.iter(VML + "*")]
-    texts = list(dict.fromkeys(filter(None, map(format_alt_text, [*properties, *shapes]))))
-    return texts if is_group else texts[:1]
-
-
-def _graphic_blocks(package: Package, part: WordPart, drawing: XmlElement) -> Iterator[XmlElement]:
-    for element in drawing.iter():
-        name = local_name(element)
-        key = element.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
-        if key is None:
-            continue
-        root = package.parse(part.links[key][1]) if key in part.links else None
-        if name == "relIds":
-            lines = read_diagram(root) if root is not None else []
-            leave_out("diagrams", not lines)
-            yield from (make_paragraph(text) for _, text in lines)
-            continue
-        leave_out("charts", root is None)
-        title, rows = read_chart(root) if root is not None else ("", [])
-        if title:
-            yield make_paragraph(title)
-        if rows:
-            yield make_table(rows)
 
 
 def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
@@ -1491,7 +1488,7 @@ class SlideReader:
 
         for shape in shapes:
             if isinstance(shape, GroupShape):
-                yield from filter(None, [describe_shape(shape.element[0])])  # of the group itself
+                yield from list_alt_texts(shape.element[0])  # of the group itself
                 yield from self._read_shapes(order_shapes(list(shape.shapes)), count=count)
                 continue
             kind = _placeholder_type(shape)
@@ -1518,7 +1515,7 @@ class SlideReader:
         from pptx.shapes.graphfrm import GraphicFrame
 
         element: XmlElement = shape.element
-        alt = describe_shape(element)
+        alt = "\n\n".join(list_alt_texts(element))
         if isinstance(shape, Shape | GraphicFrame):
             text = read_shape_text(element) if isinstance(shape, Shape) else self._read_frame(shape)
             return "\n\n".join(filter(None, [text, alt]))
@@ -1545,17 +1542,13 @@ class SlideReader:
                 grid.append([above[at] if merged[at] and at < len(above) else cell for at, cell in enumerate(cells)])
             rows = drop_empty(grid)
             return format_markdown_table(join_header_rows(rows)) if rows else ""
-        for one in element.iter():
-            name = local_name(one)
-            key = one.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
-            if key is None:
-                continue
+
+        def load(key: str) -> XmlElement | None:
             relation = frame.part.rels.get(key)
-            root = parse_xml(relation.target_part.blob) if relation is not None and not relation.is_external else None
-            is_diagram = name == "relIds"
-            text = "" if root is None else format_list(read_diagram(root)) if is_diagram else format_chart(root)
-            leave_out("diagrams" if is_diagram else "charts", root is None or (is_diagram and not text))
-            return text
+            return parse_xml(relation.target_part.blob) if relation is not None and not relation.is_external else None
+
+        for lines, rows in read_graphics(element, load):
+            return "\n\n".join(filter(None, [format_list(lines), format_markdown_table(rows) if rows else ""]))
         names = set(map(local_name, element.iter()))
         leave_out("embedded files", "oleObj" in names)
         leave_out("3D models", "model3d" in names)

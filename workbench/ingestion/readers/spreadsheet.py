@@ -24,7 +24,6 @@ from workbench.ingestion.readers.office import (
     Package,
     XmlElement,
     choose_alternatives,
-    describe_shape,
     drop_title,
     format_alt_text,
     format_chart,
@@ -32,6 +31,7 @@ from workbench.ingestion.readers.office import (
     format_list,
     format_symbols,
     is_damaged,
+    list_alt_texts,
     read_core_properties,
     read_diagram,
     read_shape_text,
@@ -164,23 +164,15 @@ def _format_number(value: float, form: NumberFormat) -> str:
 MAX_CAPTION_CHARS = 120  # of the lines used as heading of a long table
 
 
-@dataclass(frozen=True, slots=True)
-class SheetTable:
-    """Lines with a single cell, and the rows below them. Either may be empty."""
-
-    lines: list[str] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-
-
 def format_sheet(rows: Sequence[Sequence[str]]) -> str:
     """Return a sheet's lines and tables as Markdown. The lines above a long table become its heading."""
     parts: list[str] = []
     lines: list[str] = []
-    for table in _find_tables(rows):
-        lines += table.lines
-        if not table.rows:
+    for above, body in _find_tables(rows):
+        lines += above
+        if not body:
             continue
-        named = merge_header_rows(drop_empty(table.rows))
+        named = merge_header_rows(drop_empty(body))
         if lines and not fits_table(named):
             lines = [f"### {' '.join(lines)[:MAX_CAPTION_CHARS]}"]
         parts += [*lines, rows_to_text(named)]
@@ -188,31 +180,24 @@ def format_sheet(rows: Sequence[Sequence[str]]) -> str:
     return "\n\n".join([*parts, *lines])
 
 
-def _find_tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
-    """Yield tables in order. Rows after a gap that start with a data row continue the table before it."""
-    last: SheetTable | None = None
+def _find_tables(rows: Sequence[Sequence[str]]) -> list[tuple[list[str], list[list[str]]]]:
+    """Return lines with a single cell, and the rows below them, in order; either may be empty.
+
+    Rows after a gap that start with a data row continue the table before it.
+    """
+    tables: list[tuple[list[str], list[list[str]]]] = []
     for group in (list(map(list, group)) for is_filled, group in groupby(rows, any) if is_filled):
         leading = list(takewhile(lambda row: sum(map(bool, row)) == 1, group))
         body = group[len(leading) :]
-        if last is not None and last.rows and not leading and any(map(is_amount, body[0])):
-            last.rows.extend(body)
-            continue
-        if last is not None:
-            yield last
-        last = SheetTable([next(filter(None, row)) for row in leading], body)
-    if last is not None:
-        yield last
+        if tables and tables[-1][1] and not leading and any(map(is_amount, body[0])):
+            tables[-1][1].extend(body)
+        else:
+            tables.append(([next(filter(None, row)) for row in leading], body))
+    return tables
 
 
 # --- Workbooks, with one section per sheet. Read leniently: only values, number formats and names are parsed ---
 
-BUILTIN_FORMATS = {
-    1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0', 6: '"$"#,##0', 7: '"$"#,##0.00', 8: '"$"#,##0.00',
-    9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 14: "mm-dd-yy", 15: "d-mmm-yy", 16: "d-mmm",
-    17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "m/d/yy h:mm",
-    37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;(#,##0.00)", 45: "mm:ss",
-    46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
-}  # fmt: skip
 EAST_ASIAN_DATE_FORMATS = frozenset((*range(27, 37), *range(50, 59)))
 NOT_A_DATE_PART = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
 ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
@@ -298,6 +283,8 @@ class _Workbook(Package):
 
     def _read_formats(self, path: str) -> list[str]:
         """Return the number format of each cell style, and record the styles with struck text."""
+        from openpyxl.styles.numbers import BUILTIN_FORMATS
+
         root = self.parse(path)
         if root is None:
             return []
@@ -621,9 +608,9 @@ def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Ite
             continue
         choose_alternatives(root)
         yield from (text for shape in root.iterfind(".//{*}sp") if (text := read_shape_text(shape)) not in controls)
-        yield from (format_alt_text(one.get("descr") or one.get("title")) for one in root.iter("{*}cNvPr"))
+        yield from list_alt_texts(root)
         pictures = root.iterfind(".//{*}pic")
-        leave_out("images without alternative text", sum(not describe_shape(picture) for picture in pictures))
+        leave_out("images without alternative text", sum(not list_alt_texts(picture) for picture in pictures))
         for part_kind, part in book.links(path).values():
             inner = book.parse(part) if part_kind in ("chart", "chartEx", "diagramData") else None
             if inner is not None and part_kind == "diagramData":

@@ -74,9 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeats", type=int, default=1, metavar="N", help="run what calls an LLM N times, and report the spread"
     )
-    for name, unit in (("seconds", float), ("calls", int), ("tokens", int)):
-        text = f"limit of {name} for --ragas llm in total, divided among the strategies (WORKBENCH_JUDGE_*)"
-        parser.add_argument(f"--judge-{name}", type=unit, metavar="N", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the run to a baseline file")
     _add_evidence_arguments(parser)
 
@@ -204,7 +201,10 @@ def _measure_answers(
     scores, lifts = result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop)
     if arguments.answers:
         payload["answers"], payload["lift"] = scores, lifts
-        for text in (report.render_text(report.make_answer_table(scores)), *(lift.describe() for lift in lifts)):
+        tables = (
+            [report.render_text(report.make_answer_table(scores))] if scores else []
+        )  # unless the budget is used up
+        for text in (*tables, *(lift.describe() for lift in lifts)):
             say(text)
     if arguments.refusals:
         payload["refusals"] = {name: one.refusals for name, one in scores.items() if one.refusals}
@@ -237,8 +237,6 @@ def _print_tables(
     tables, reasons = [report.make_table(run)], list[str]()
     if next(iter(run.strategies.values())).bounds:
         tables.append(report.make_unjudged_table(run))
-    if run.test_set.pages:
-        tables.append(report.make_page_table(run))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
         tables.append(report.make_ragas_table(run))
         reasons = list_reasons(strategy.extra.get("ragas", {}) for strategy in run.strategies.values())
@@ -343,9 +341,8 @@ def _make_endpoint(wb: Workbench, arguments: argparse.Namespace, dollars: float 
     from evals.judges.judging import check_judge
 
     check_judge("ragas" if arguments.ragas == "llm-ragas" else "built-in")
-    own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     price = Prices.from_settings(wb.settings).llm_rates({"llm": ""})
-    return Endpoint.from_workbench(wb, replace(Limits.from_settings(wb.settings, own), dollars=dollars, price=price))
+    return Endpoint.from_workbench(wb, replace(Limits.from_settings(wb.settings), dollars=dollars, price=price))
 
 
 def _check_baseline(

@@ -755,7 +755,7 @@ def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Ba
     report.check_comparable(definition.baseline, test_set, list(definition.runs), definition.metrics)
     baseline = report.read_baseline(definition.baseline)
     for bar in definition.bars:
-        if bar.is_compared and not bar.against and bar.metric not in baseline["questions"].get(bar.run, {}):
+        if bar.is_compared and not bar.against and bar.metric not in baseline.questions.get(bar.run, {}):
             raise InvalidInput(
                 f"The baseline {definition.baseline} has no {bar.metric} of {bar.run}; write it again with: workbench "
                 "check FILE --save"
@@ -783,12 +783,12 @@ def _judge(
     baseline = None
     if definition.needs_baseline and not save:
         saved = _read_baseline(wb, definition)
-        if saved["hashes"].get("corpus") != experiment.corpus_hash:
+        if saved.hashes.get("corpus") != experiment.corpus_hash:
             raise InvalidInput(
                 f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
                 "check FILE --save"
             )
-        baseline = saved["questions"]
+        baseline = saved.questions
     missing = "the baseline is being saved" if save else "the baseline has no values for it"
     yield from judge_bars(definition.title, definition.bars, runs, baseline, missing)
 

@@ -51,7 +51,6 @@ from evals.experiments.runs import (
     StrategyRun,
     add_run_files,
     ask_question,
-    check_budget,
     estimate_cost,
     list_variants,
     load_run_file,
@@ -1087,11 +1086,7 @@ def estimate_run(
     repeats: int = 1,
     judges: bool = False,
 ) -> str:
-    """Return a sentence on what a run will cost at least; "" if no price is known.
-
-    Raises:
-        InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
-    """
+    """Return a sentence on what a run will take and cost at least, as ``estimate_cost``."""
     named = {name: split_strategy(name, index) for name in strategies}
     cells = [
         Cell(name, check_parameters(name, parameters.get(given) or parameters.get(name)), over)
@@ -1099,9 +1094,7 @@ def estimate_run(
     ]
     has_llm = wb.corpus.llm is not None
     planned = repeat_cells(test_set, cells, repeats, answers=answers, has_llm=has_llm)
-    sentence = estimate_cost(wb, test_set, planned, "--pilot", judges=judges)
-    check_budget(budget, sentence)
-    return sentence
+    return estimate_cost(wb, test_set, planned, judges=judges, budget=budget)
 
 
 def measure(

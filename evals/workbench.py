@@ -94,6 +94,28 @@ class Workbench(workbench.workbench.Workbench):
             should_stop=should_stop,
         )
 
+    def estimate(
+        self,
+        test_set: AnyTestSet,
+        strategies: str | Sequence[object] | Mapping[str, object],
+        *,
+        parameters: Mapping[str, Mapping[str, object]] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        answers: bool = False,
+        repeats: int = 1,
+    ) -> str:
+        """Return a sentence on what ``evaluate`` takes and costs at least: searches, calls of an LLM, tokens, dollars.
+
+        The arguments are those of ``evaluate``; ``answers`` if its result will answer the questions as well. It is ""
+        if no LLM is asked and no price is known.
+        """
+        check_extra("eval")
+        from evals.evaluation import estimate_run
+
+        chosen, names = self.test_sets.read(test_set).spread(limit), self._name_all(strategies)
+        return estimate_run(self, chosen, names, parameters or {}, index, None, answers=answers, repeats=repeats)
+
     def interleavings(self) -> list[InterleavingResult]:
         """Return, for each promotion with a rival, whose documents agents opened or cited more often."""
         check_extra("eval")

@@ -46,7 +46,6 @@ from evals.experiments.runs import (
     RunFile,
     Share,
     ShareOutcome,
-    check_budget,
     estimate_cost,
     hash_json,
     make_cells,
@@ -135,7 +134,7 @@ class Experiments:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
         has_llm = self._wb.corpus.llm is not None
         planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats, answers=answers, has_llm=has_llm)
-        check_budget(budget, estimate_cost(self._wb, chosen, planned))
+        estimate_cost(self._wb, chosen, planned, budget=budget)
         measured, expected = check_metrics(metrics), hypothesis.strip()
         check_bars(bars, [cell.label for cell in planned if cell == cell.run], measured)
         plan: JsonObject = {
@@ -249,10 +248,10 @@ class Experiments:
                 ]
         return found
 
-    def estimate(self, experiment_id: str) -> str:
-        """Return a sentence on what its runs cost at least, before any has run; "" if no price is known."""
+    def estimate(self, experiment_id: str, budget: float | None = None) -> str:
+        """Return a sentence on what its runs take and cost at least, before any has run, as ``Workbench.estimate``."""
         experiment = self.get(experiment_id)
-        return estimate_cost(self._wb, self.test_set(experiment), experiment.cells)
+        return estimate_cost(self._wb, self.test_set(experiment), experiment.cells, budget=budget)
 
     def set_budget(self, experiment_id: str, budget: float) -> None:
         """Give an experiment another budget, in dollars, for what its runs have stored and will store.
@@ -260,7 +259,7 @@ class Experiments:
         Raises:
             NotFound: No such experiment. InvalidInput: It is 0 or less, or no price is known.
         """
-        check_budget(budget, self.estimate(experiment_id))
+        self.estimate(experiment_id, budget)
         self._experiments.change_plan(experiment_id, {"budget": budget})
 
     def save_bars(self, experiment_id: str, verdicts: Sequence[Verdict]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
+from pydantic import BaseModel, FiniteFloat, ValidationError
 from rich.console import Console
 from rich.table import Table
 
@@ -74,7 +74,6 @@ def to_notebook(experiment: Experiment) -> str:
 
 
 TABLE_DIGITS = 4
-PAGE_METRIC_PREFIX = "page-hit"  # families with a separate table
 TABLE_WIDTH = 140  # columns of the tables on stderr
 
 
@@ -144,7 +143,7 @@ def make_table(run: EvalRun) -> Table:
 
     ``tokens`` is the text that a search returns, which an agent or an LLM would read.
     """
-    metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
+    metrics = list(next(iter(run.strategies.values())).values)
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
     title = (
@@ -185,17 +184,6 @@ def make_text_table(
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def make_page_table(run: EvalRun) -> Table:
-    """Return a table of page hits: in any document, and in the right document."""
-    metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGE_METRIC_PREFIX)]
-    columns = ["strategy"]
-    for name in metrics:
-        where = "in the right document" if name.startswith("page-hit-within") else "everything"
-        columns.append(f"{where} @{name.partition('@')[2]}")
-    rows = [(name, *(f"{one.means[metric]:.3f}" for metric in metrics)) for name, one in run.strategies.items()]
-    return make_text_table("Passages from a judged page among the first K", columns, rows)
 
 
 def make_unjudged_table(run: EvalRun) -> Table:
@@ -312,12 +300,12 @@ def describe_cost(
 BASELINE_DIGITS = 9  # finer than any difference that counts
 
 
-class Baseline(TypedDict):
+class Baseline(BaseModel):
     """The compared fields of a saved run; ``questions`` is {strategy: {metric: {question id: value}}}."""
 
     hashes: dict[str, str]
     strategies: dict[str, dict[str, object]]
-    questions: dict[str, dict[str, dict[str, float]]]
+    questions: dict[str, dict[str, dict[str, FiniteFloat]]]
 
 
 @dataclass(frozen=True)
@@ -373,7 +361,7 @@ def check_baseline(
     )
     pairs, metric = [], _baseline_metric(baseline)
     for name in shared:
-        before = baseline["questions"][name][metric]
+        before = baseline.questions[name][metric]
         pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
     in_slices = [
         (f"{a} on {name}", {key: of_a[key] for key in ids}, b, {key: of_b[key] for key in ids})
@@ -400,17 +388,15 @@ def _find_shared_strategies(
     metrics: Sequence[str],
 ) -> list[str]:
     """Return the strategies in both. Raises InvalidInput if corpus or questions differ."""
-    hashes = baseline["hashes"]
+    hashes = baseline.hashes
     again = "save it again with --save"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
         raise InvalidInput(f"The baseline {path.name} was made on another corpus, so it is not comparable; {again}.")
     if hashes.get("dataset") != test_set.questions_hash:
         raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
-    shared = [name for name in baseline["questions"] if name in strategies]
+    shared = [name for name in baseline.questions if name in strategies]
     if not shared:
-        raise InvalidInput(
-            f"The baseline has none of the strategies; it has {list_choices(baseline['questions'], 20)}."
-        )
+        raise InvalidInput(f"The baseline has none of the strategies; it has {list_choices(baseline.questions, 20)}.")
     if _baseline_metric(baseline) not in metrics:
         raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to the metrics.")
     return shared
@@ -418,18 +404,18 @@ def _find_shared_strategies(
 
 def _baseline_metric(baseline: Baseline) -> str:
     """Return the metric of a baseline, the same for all its strategies."""
-    return next(iter(next(iter(baseline["questions"].values()))))
+    return next(iter(next(iter(baseline.questions.values()))))
 
 
 def _make_notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
     notes = []
-    if baseline["hashes"].get("index") != run.corpus.index_hash:
+    if baseline.hashes.get("index") != run.corpus.index_hash:
         notes.append("The baseline's index has another chunker or embedding model.")
-    parameters = {name: baseline["strategies"].get(name, {}).get("parameters") for name in shared}
+    parameters = {name: baseline.strategies.get(name, {}).get("parameters") for name in shared}
     changed = [name for name in shared if parameters[name] != dict(run.strategies[name].parameters)]
     if changed:
         notes.append(f"The baseline ran with other parameters: {list_choices(changed, 20)}.")
-    missing = [name for name in run.strategies if name not in baseline["questions"]]
+    missing = [name for name in run.strategies if name not in baseline.questions]
     if missing:
         notes.append(f"Not in the baseline: {list_choices(missing, 20)}.")
     return notes
@@ -438,28 +424,15 @@ def _make_notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str
 def read_baseline(path: Path) -> Baseline:
     """Return a saved run. Raises InvalidInput if the file is missing or not a baseline."""
     try:
-        payload = json.loads(path.read_text(encoding="utf-8"))
-        parts = [payload[key] for key in ("hashes", "strategies", "questions")]
-        if all(isinstance(part, dict) and part for part in parts) and _has_scores(*parts[1:]):
-            return payload
+        baseline = Baseline.model_validate_json(path.read_bytes())
+        metrics = {tuple(measured) for measured in baseline.questions.values()}
+        if len(metrics) == 1 and () not in metrics:
+            return baseline
     except OSError as error:
         raise InvalidInput(f"The baseline {path} is not readable ({error.strerror}); check the path.") from error
-    except (ValueError, KeyError, TypeError):
+    except ValidationError:
         pass
     raise InvalidInput(f"{path.name} is not a baseline; write one with 'workbench eval DATASET --save {path.name}'.")
-
-
-def _has_scores(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
-    """Return whether all strategies have the same metric, with a number for every question."""
-    if not all(isinstance(entry, dict) and entry for entry in (*strategies.values(), *questions.values())):
-        return False
-    measured = [by_question for by_metric in questions.values() for by_question in by_metric.values()]
-    if len({tuple(by_metric) for by_metric in questions.values()}) > 1:
-        return False
-    if not all(isinstance(by_question, dict) for by_question in measured):
-        return False
-    values = [value for by_question in measured for value in by_question.values()]
-    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
 def _format_json(payload: Mapping[str, object]) -> str:

@@ -906,57 +906,82 @@ def parse_experiment(row: Row) -> Experiment:
 # What a run costs at least
 
 
+JUDGE_CALLS = 10  # calls of an LLM that judges a question with five passages
+
+
 def estimate_cost(
-    wb: Workbench, test_set: TestSet, cells: Sequence[Cell], pilot: str = "a pilot", *, judges: bool = False
+    wb: Workbench,
+    test_set: TestSet,
+    cells: Sequence[Cell],
+    pilot: str = "a pilot",
+    *,
+    judges: bool = False,
+    budget: float | None = None,
 ) -> str:
-    """Return a sentence on what a run will cost at least, before it; "" if no price is known.
+    """Return a sentence on what a run will take and cost at least, before it; "" without an LLM if no price is known.
 
     The text that the LLM reads for an answer is estimated from the passages of the index, if there are any; ``judges``
     if an LLM scores the texts afterwards.
+
+    Raises:
+        InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
     """
+    if budget is not None and budget <= 0:
+        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
     prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
-    judges = judges or any(cell.judge not in ("", "free") for cell in cells)
-    cells = [cell for cell in cells if not cell.judge]
-    for cell in cells:
+    calls, tokens = 0, 0.0  # of LLMs
+    searches = [cell for cell in cells if not cell.judge and not cell.answers]
+    judged = len([cell for cell in searches if not cell.repetition]) if judges else 0
+    judged = judged or sum(cell.judge not in ("", "free") for cell in cells)
+    for cell in (one for one in cells if not one.judge):
         model = wb.corpus.index(cell.index).embedding_model
         name = name_writer if cell.answers else name_models
         parameters = name(wb.settings, check_parameters(cell.strategy, cell.parameters))
         questions = test_set.scorable if cell.answers else test_set.answerable
         embedding, reranking = prices.rates(cell.strategy, parameters, model)
-        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
-        total += tokens * embedding + len(questions) * reranking
+        asked = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
+        total += asked * embedding + len(questions) * reranking
         read, written = prices.llm_rates(parameters)
-        if cell.answers and has_llm and (read or written):
-            size = measure_size(cell.index)
-            total += len(test_set.answerable) * PASSAGES_READ * (size or 0.0) / BYTES_PER_TOKEN * read / 1e6
-            parts["what the LLM writes" if size else "the answers of the LLM"] = None
-        elif not cell.answers and (read or written):
-            parts[f"the LLM of {cell.strategy}"] = None
-    if judges and any(prices.llm_rates({LLM_NAME.name: ""})):
+        part = f"the LLM of {cell.strategy}"
+        if cell.answers and has_llm:
+            size = measure_size(cell.index) or 0.0
+            reading = len(test_set.answerable) * PASSAGES_READ * size / BYTES_PER_TOKEN
+            tokens, total = tokens + reading, total + reading * read / 1e6
+            part = "what the LLM writes" if size else "the answers of the LLM"
+        elif cell.answers or not _calls_llm(test_set, cell.strategy, parameters):
+            continue
+        calls += len(questions)
+        if read or written:
+            parts[part] = None
+    calls += judged * JUDGE_CALLS * min(MAX_JUDGED, len(test_set.answerable))
+    if judged and any(prices.llm_rates({LLM_NAME.name: ""})):
         parts["the LLM that judges"] = None
     if prices.machine:
         parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
-    if not total and not parts:
-        return ""
     answers = sum(cell.answers for cell in cells)
-    count = f"{len(test_set.answerable) * (len(cells) - answers):,} searches"
+    count = f"{len(test_set.answerable) * len(searches):,} searches"
     count += f" and {len(test_set.scorable) * answers:,} answers" if answers else ""
+    count += f" with about {calls:,} calls of an LLM" if calls else ""
+    count += f", which reads about {tokens:,.0f} tokens," if tokens else ""
+    return _describe_estimate(count, total, parts, pilot, budget, has_calls=calls > 0)
+
+
+def _describe_estimate(
+    count: str, total: float, parts: Iterable[str], pilot: str, budget: float | None, *, has_calls: bool
+) -> str:
+    """Return what ``count`` costs, in dollars, and what is known later. Raises InvalidInput as ``estimate_cost``."""
+    if not total and not parts:
+        if budget is not None:
+            raise InvalidInput(
+                "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
+                "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
+            )
+        return f"{count.rstrip(',')}; no price is known." if has_calls else ""
     if not parts:
         return f"{count} cost about {format_dollars(total)}."
     known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
     return f"{known}: it depends on {' and '.join(parts)}; {pilot} measures it on a few questions."
-
-
-def check_budget(budget: float | None, estimate: str) -> None:
-    """Raise InvalidInput for a budget that is 0 or less, or that cannot stop anything because no price is known."""
-    if budget is not None and budget <= 0:
-        raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
-    if budget is not None and not estimate:
-        raise InvalidInput(
-            "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
-            "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
-        )
 
 
 # Stored runs

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from workbench.errors import SETUP_HINT, Cancelled, ConfigurationError, InvalidInput, ModelError
+from workbench.errors import SETUP_HINT, Cancelled, ConfigurationError, ModelError
 from workbench.settings import Settings
 from workbench.telemetry import CHAT, measure
 from workbench.types import JsonObject, JsonValue, ShouldStop, mark_slow_step
@@ -39,22 +39,9 @@ class Limits:
     at_once: int = 4
 
     @classmethod
-    def from_settings(cls, settings: Settings, own: Mapping[str, float | None] | None = None) -> Limits:
-        """Return the limits of the settings; ``own`` overrides ``seconds``, ``calls`` or ``tokens``.
-
-        Raises:
-            InvalidInput: A limit of 0 or less.
-        """
-        overrides = {name: value for name, value in (own or {}).items() if value is not None}
-        for name, value in overrides.items():
-            if value <= 0:
-                raise InvalidInput(f"Invalid judging limit of {value:g} {name}; use more than 0, or omit it.")
-        return cls(
-            seconds=float(overrides.get("seconds", settings.judge_seconds)),
-            calls=int(overrides.get("calls", settings.judge_calls)),
-            tokens=int(overrides.get("tokens", settings.judge_tokens)),
-            timeout=settings.llm_timeout,
-        )
+    def from_settings(cls, settings: Settings) -> Limits:
+        """Return the limits of the settings."""
+        return cls(settings.judge_seconds, settings.judge_calls, settings.judge_tokens, timeout=settings.llm_timeout)
 
 
 @dataclass(slots=True)

@@ -68,7 +68,20 @@ def test_the_report_has_the_tokens_the_calls_and_the_dollars_of_each_strategy(ll
     tokens = hyde["usage"]["llm_input_tokens"], hyde["usage"]["llm_output_tokens"]
     assert hyde["dollars_per_question"] == pytest.approx((tokens[0] * 2 + tokens[1] * 10) / 1e6)
     assert "LLM calls" in said and "$ per 1,000" in said
-    assert "The cost of 10 searches is not known before: it depends on the LLM of hyde; --pilot measures it" in said
+    assert "The cost of 10 searches with about 5 calls of an LLM is not known before: it depends on the LLM of " in said
+    assert "hyde; a pilot measures it" in said
+
+
+def test_what_a_run_takes_is_known_before_it_without_a_price(
+    make_settings: Callable[..., Settings], llm_url: str, asked: str
+) -> None:
+    with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="good")) as wb:
+        searches = "10 searches with about 5 calls of an LLM; no price is known."
+        assert wb.estimate(asked, ["keyword", "hyde"]) == searches
+        assert wb.estimate(asked, ["keyword", "hybrid"]) == ""  # nothing asks the LLM
+        assert wb.estimate(asked, ["hyde"], repeats=4).startswith("20 searches with about 20 calls")
+        stored = wb.test_sets.from_folder(Path(asked))
+        assert wb.experiments.estimate(wb.experiments.create("", stored.id, ["keyword", "hyde"]).id) == searches
 
 
 def test_a_pilot_says_what_all_questions_cost(llm_wb: Workbench, asked: str) -> None:

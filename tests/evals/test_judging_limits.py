@@ -19,7 +19,6 @@ from evals.judges.judging import judge_run
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench
-from workbench.errors import InvalidInput
 from workbench.settings import Settings
 
 LONG = 30.0  # seconds until a test gives up; a silent judge is waited for 60
@@ -69,12 +68,11 @@ def test_a_judge_spends_no_more_than_is_left_of_a_budget(
     assert "The budget was used up before this judgment." in str(judged["keyword"]["answer_relevancy"].reasons)
 
 
-def test_limits_come_from_settings_and_options_win(make_settings: Callable[..., Settings]) -> None:
-    settings = make_settings(judge_seconds=30, judge_calls=7)
-    limits = Limits.from_settings(settings, {"calls": 3})
-    assert (limits.seconds, limits.calls, limits.tokens) == (30.0, 3, 1_000_000)
-    with pytest.raises(InvalidInput, match="Invalid judging limit of 0 seconds"):
-        Limits.from_settings(settings, {"seconds": 0})
+def test_limits_come_from_settings(make_settings: Callable[..., Settings]) -> None:
+    limits = Limits.from_settings(make_settings(judge_seconds=30, judge_calls=7))
+    assert (limits.seconds, limits.calls, limits.tokens) == (30.0, 7, 1_000_000)
+    with pytest.raises(ValueError, match="judge_seconds"):
+        make_settings(judge_seconds=0)
 
 
 @pytest.fixture

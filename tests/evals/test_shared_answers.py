@@ -133,15 +133,20 @@ def test_the_command_estimates_answers_and_its_budget_ends_between_two(llm_wb: W
     place = str(beir())
     words = (place, "--strategies", "keyword,hybrid", "--metrics", "mrr@10", "--answers")
     _, _, said = run(llm_wb, *words)
-    assert "The cost of 10 searches and 10 answers is not known before: it depends on the answers of the LLM" in said
+    assert "The cost of 10 searches and 10 answers with about 10 calls of an LLM is not known before: it" in said
+    assert "depends on the answers of the LLM" in said
     payload, _, said = run(llm_wb, *words)  # now the corpus is indexed
-    assert "10 searches and 10 answers cost $" in said and "it depends on what the LLM writes; --pilot" in said
+    assert "calls of an LLM, which reads about " in said and " tokens, cost $" in said
+    assert "it depends on what the LLM writes; a pilot" in said
+    assert llm_wb.estimate(place, ["keyword", "hybrid"], answers=True) in said
     dollars = payload["answers"]["hybrid"].dollars
     assert dollars and "The answers cost $" in said and "LLM tokens" in said
     payload, _, said = run(llm_wb, *words, "--budget", str(dollars * 7.5))
     assert len(payload["answers"]) == 1
     [left_out] = [note for note in payload["notes"] if note.startswith("Answers left out")]
     assert "(2 of 5 not written)" in left_out and left_out in said
+    payload, _, said = run(llm_wb, *words, "--budget", str(dollars / 2))
+    assert payload["answers"] == {} and "Answers left out" in said and "Answers: holding" not in said
 
 
 def test_an_llm_that_fails_fails_the_answers_and_not_the_searches(

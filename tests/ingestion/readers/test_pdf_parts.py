@@ -802,6 +802,49 @@ def test_a_page_whose_font_maps_all_glyphs_to_one_character_is_read_by_ocr_and_n
     assert document.metadata["left_out"] == {"fonts with the same character for all glyphs": 1} | noted
 
 
+SENTENCES = (
+    "The harbour opens at nine in the morning",
+    "and closes at six in the evening",
+    "of every day in May",
+)
+
+
+@pytest.mark.slow  # loads the OCR models
+def test_a_page_whose_font_maps_glyphs_to_other_letters_is_read_by_ocr_and_noted() -> None:
+    order = dict(zip("abcdefghijklmnopqrstuvwxyzTMO", "bcdefghijklmnopqrstuvwxyzaUNP", strict=True))
+    glyphs = TTFont(Path(matplotlib.__file__).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")
+    names, numbers = glyphs.getBestCmap(), glyphs.getReverseGlyphMap()
+    writer = PdfWriter()
+    page = writer.add_blank_page(595, 842)
+    for place, sentence in enumerate(SENTENCES):
+        data = pdf_without_map(sentence, private=True)
+        for character in set(sentence):
+            glyph = numbers[names[ord(character)]]
+            wrong = ord(order.get(character, character))
+            data = data.replace(b"<%04x>\n" % (0xE000 + glyph), b"<%04x>\n" % wrong)
+        page.merge_translated_page(PdfReader(io.BytesIO(data)).pages[0], 0, -20 * place)
+    document = read_bytes(write(writer), "rules.pdf")
+    assert " ".join(document.text.split()) == " ".join(SENTENCES)
+    assert document.metadata["left_out"] == {READ_BY_OCR: 1}
+
+
+@pytest.mark.slow  # loads the OCR models
+def test_a_page_in_a_language_with_other_letters_keeps_its_text() -> None:
+    welsh = (
+        "Genir pawb yn rhydd ac yn gydradd,",
+        "dylai pawb ymddwyn mewn ysbryd cymodlon",
+        "fydd y llyfr hwn yn y llyfrgell bob dydd yn y dyfodol",
+    )
+
+    def draw(canvas: Canvas) -> None:
+        for place, line in enumerate(welsh):
+            canvas.drawString(72, 700 - 14 * place, line)
+
+    document = read_bytes(drawn(draw), "hawliau.pdf")
+    assert document.text == " ".join(welsh)
+    assert not {"left_out", "scanned_pages"} & document.metadata.keys()
+
+
 @pytest.mark.slow  # loads the OCR models
 def test_the_text_layer_of_a_scan_adds_what_ocr_does_not_read() -> None:
     picture = Image.new("RGB", (1190, 1684), "white")

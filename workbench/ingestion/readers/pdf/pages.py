@@ -7,7 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB, MB
@@ -126,6 +128,12 @@ UNDECODABLE_CHARACTER = re.compile(
 )
 # What a font gives that maps all its glyphs to one letter.
 REPEATED_LETTER = re.compile(r"([^\W\d_])(?:\s*\1){4,}")
+# Of the letters a to z, 56 % and more on 2,890 pages of reports, and 53 % and more in 11 of 13 other languages; with
+# the alphabet in another order less than 45 % on 94 % of the pages. OCR decides, as in Welsh they are 38 %.
+USUAL_LETTERS = "eainorst"
+MIN_USUAL_SHARE = 0.45
+MIN_JUDGED_LETTERS = 60
+PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)")  # without digits, which numbers of parts have
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
 MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
 MAX_DRAWN_SHARE = 0.3  # of a page that is covered by images; a scan with margins or in strips has more
@@ -331,9 +339,10 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
     covered = page.complexity is not None and page.complexity.full_page_image
     undecodable = len(UNDECODABLE_CHARACTER.findall(page.text))
     complexity = page.complexity  # which counts no character of a font without a Unicode map
-    repeated = sum(len(match[0]) for match in REPEATED_LETTER.finditer(page.text))
-    garbled = max(undecodable, 2 * repeated) > letters or (
-        complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0))
+    garbled = (
+        undecodable > letters
+        or _is_improbable(page.text, letters)
+        or (complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0)))
     )
     lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
     return PdfPage(
@@ -353,6 +362,14 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         ),
         charts=find_charts(page),
     )
+
+
+def _is_improbable(text: str, letters: int) -> bool:
+    """Return whether a text is mostly one letter, or the usual letters are rare in it."""
+    repeated = sum(len(match[0]) for match in REPEATED_LETTER.finditer(text))
+    counts = Counter(normalize("NFKD", "".join(PLAIN_WORD.findall(text))).lower())
+    plain, usual = (sum(counts[letter] for letter in several) for several in (ascii_lowercase, USUAL_LETTERS))
+    return 2 * repeated > letters or (plain >= MIN_JUDGED_LETTERS and usual < MIN_USUAL_SHARE * plain)
 
 
 def _exceeds_page(page: ParsedPage) -> bool:

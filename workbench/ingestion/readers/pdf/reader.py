@@ -6,6 +6,7 @@ import io
 import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -156,7 +157,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
     leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
-    scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
+    file, scans = _read_scans(data, file, on_page) if is_ocr_installed() else (file, ReadScans({}))
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
     numbers = (page.number for page in with_text)
@@ -588,12 +589,18 @@ def _add_hidden(
             texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), *marked]))
 
 
-def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
-    """Read the pages that lack text by OCR."""
+def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> tuple[PdfPages, ReadScans]:
+    """Read the pages that lack text by OCR. Pages whose text seems garbled keep it if OCR reads the same words."""
     sizes = {page.number: page.size for page in file.pages if page.lacks_text}
-    return read_scans(
+    scans = read_scans(
         sizes, file.total, lambda number: render_page(data, PDF_MEDIA_TYPE, number, sizes[number]), on_page
     )
+    garbled = {page.number: set(WORD.findall(" ".join(page.texts.blocks))) for page in file.pages if page.is_garbled}
+    for number in garbled.keys() & scans.pages.keys():
+        words = WORD.findall(scans.pages[number].text)
+        if 2 * sum(word in garbled[number] for word in words) > len(words):
+            del scans.pages[number], garbled[number]
+    return replace(file, pages=tuple(replace(page, is_garbled=page.number in garbled) for page in file.pages)), scans
 
 
 def _read_chart_words(

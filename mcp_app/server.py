@@ -78,7 +78,7 @@ class WorkbenchServer(MCPServer[EmptyState]):
         )
         self.changes = changes
         self._follow(Subscribers(changes))
-        self.boundary = boundary
+        self.boundary, self.opening = boundary, boundary.opening
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
         self.session: str | None = None  # id of the only connection over stdio
@@ -87,11 +87,6 @@ class WorkbenchServer(MCPServer[EmptyState]):
             self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(self._warm_after_first_reply)
         self._warming = threading.Event()
-
-    @property
-    def opening(self) -> Opening:
-        """The workbench behind the tools."""
-        return self.boundary.opening
 
     async def list_tools(self) -> list[ListedTool]:
         """List the tools with lean schemas."""

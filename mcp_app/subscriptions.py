@@ -40,14 +40,9 @@ class ChangeBus(InMemorySubscriptionBus):
     def __init__(self, opening: Opening) -> None:
         super().__init__()
         self._opening = opening
-        self._count = 0
+        self.listeners = 0
         self._full_count = 0  # listeners that need more than ids
         self._polling: asyncio.Task[None] | None = None
-
-    @property
-    def listeners(self) -> int:
-        """The number of listeners."""
-        return self._count
 
     def subscribe(self, listener: Callable[[ServerEvent], None], *, lists_only: bool = False) -> Callable[[], None]:
         """Register a listener, and start polling if it is the first.
@@ -60,7 +55,7 @@ class ChangeBus(InMemorySubscriptionBus):
             A function that unregisters the listener.
         """
         unregister = super().subscribe(listener)
-        self._count += 1
+        self.listeners += 1
         self._full_count += not lists_only
         if self._polling is None or self._polling.done():
             self._polling = asyncio.get_running_loop().create_task(self._poll())
@@ -71,7 +66,7 @@ class ChangeBus(InMemorySubscriptionBus):
             nonlocal is_over
             unregister()
             if not is_over:
-                self._count -= 1
+                self.listeners -= 1
                 self._full_count -= not lists_only
             is_over = True
 
@@ -79,7 +74,7 @@ class ChangeBus(InMemorySubscriptionBus):
 
     async def _poll(self) -> None:
         before: Snapshot | None = None
-        while self._count > 0:
+        while self.listeners > 0:
             read = take_snapshot if self._full_count else read_source_ids
             try:
                 wb = await self._opening.ready()

@@ -95,7 +95,7 @@ def delegate_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
     if left is None:
         return {}
     if not left.job.is_finished:
-        call.work_jobs()
+        call.opening.work_jobs()
     then = format_resume(call, left.job) if left.job.is_finished else format_follow_up(call, left.job)
     return {"job": job_json(left.job), "message": f"{left.sentence}{then}"}
 
@@ -128,10 +128,6 @@ class Call:
         if wb is None:
             raise WorkbenchError("The workbench is still starting; try again in a minute.")
         return wb
-
-    def work_jobs(self) -> None:
-        """Start this process's worker so that it picks up new jobs."""
-        self.opening.work_jobs()
 
     def offers(self, name: str) -> bool:
         """Return whether the server offers a tool."""

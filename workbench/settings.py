@@ -311,12 +311,10 @@ class SettingValue:
 
 def is_secret(variable: str) -> bool:
     """Return whether a variable is a secret setting or a provider's key."""
-    secret = {variable_name(name) for name, field in Settings.model_fields.items() if _is_secret_type(field.annotation)}
+    secret = {
+        variable_name(name) for name, field in Settings.model_fields.items() if SecretStr in get_args(field.annotation)
+    }
     return variable.upper() in secret or _PROVIDER_KEY.fullmatch(variable.upper()) is not None
-
-
-def _is_secret_type(annotation: object) -> bool:
-    return SecretStr in get_args(annotation)
 
 
 def list_settings() -> list[SettingValue]:

@@ -959,14 +959,11 @@ class SearchResult(ResultSequence["Passage"], Value):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The notes, except those on preferred documents."""
-        return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
-
-    def _limit_reached(self) -> list[str]:
-        if len(self.results) < MAX_RANKED_PASSAGES:
-            return []
-        return [
+        most = (
             f"A search ranks at most {MAX_RANKED_PASSAGES} passages; narrow the scope or ask a more specific question."
-        ]
+        )
+        limit = most if len(self.results) >= MAX_RANKED_PASSAGES else ""
+        return tuple(filter(None, (self.nothing_close, *self.scope.notes, *self.degraded, limit)))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row per passage: rank, score, title, heading, text and the score of each leg."""

@@ -338,7 +338,7 @@ def run_experiment(
     )  # fmt: skip
     costs = experiments.estimate(experiment.id)
     job = enqueue_experiment(call.wb, experiment.id, budget=budget if resume else None)
-    call.work_jobs()
+    call.opening.work_jobs()
     return {
         "success": True,
         "experiment_id": experiment.id,

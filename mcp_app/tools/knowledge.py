@@ -393,7 +393,7 @@ def is_large(path: Path | None, content: str) -> bool:
 
 def make_job_answer(call: Call, job: Job) -> JsonObject:
     """Start the worker and return the answer for a document that a job ingests."""
-    call.work_jobs()
+    call.opening.work_jobs()
     message = f"The document is large and is being ingested in the background.{format_follow_up(call, job)}"
     return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
 
@@ -490,7 +490,7 @@ def _update_source(call: Call, given: SimpleNamespace) -> JsonObject:
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
     if given.language and source.passages_count > MAX_PASSAGES_STEMMED_AT_ONCE:
         jobs = call.wb.jobs.enqueue_stemming()
-        call.work_jobs()
+        call.opening.work_jobs()
         next_step = "".join(format_follow_up(call, job) for job in jobs[:1])
         answer["message"] = f"Source updated; its passages are being stemmed again in the background.{next_step}"
     return answer
@@ -571,7 +571,7 @@ def crawl_website(
         exclude=tuple(exclude_patterns),
         refresh=refresh,
     )
-    call.work_jobs()
+    call.opening.work_jobs()
     answer = crawl_json(job)
     message = f"Crawl job started, use manage_crawl_job(action='get', job_id='{answer['id']}') to check progress"
     return {"success": True, "crawl_job": answer, "message": message}
@@ -614,7 +614,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
     except NotFound:
         return _manage_other_job(call, action, job_id)
     if action in _CONTINUING_ACTIONS:
-        call.work_jobs()
+        call.opening.work_jobs()
     answer = crawl_json(job)
     if job.pages_failed:
         _, first = resolve_page(page, per_page, offset)
@@ -642,7 +642,7 @@ def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
     except NotFound:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS_HINT) from None
     if action in _CONTINUING_ACTIONS:
-        call.work_jobs()
+        call.opening.work_jobs()
     return {"success": True, "job": job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
 
 

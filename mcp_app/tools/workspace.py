@@ -92,7 +92,7 @@ def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
 
 def make_job_answer(call: Call, pending: Pending, job: Job) -> JsonObject:
     """Start the worker and return the answer for conversations that a job embeds."""
-    call.work_jobs()
+    call.opening.work_jobs()
     waiting = pending.new + pending.changed
     message = f"Conversations being embedded: {waiting}.{format_follow_up(call, job)}"
     counts: JsonObject = {"embedded": 0, "skipped": pending.unchanged, "total_files": waiting + pending.unchanged}

@@ -54,8 +54,7 @@ SubcommandFunction = Callable[["Workbench", argparse.Namespace, Output], int]  #
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises InvalidInput instead of printing its usage and exiting."""
 
-    def __init__(self, *, prog: str | None = None, description: str | None = None, help: str | None = None) -> None:
-        del help  # the parent parser documents them
+    def __init__(self, *, prog: str | None = None, description: str | None = None) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:

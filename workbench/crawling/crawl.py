@@ -16,7 +16,7 @@ from workbench.crawling.http import Refusal
 from workbench.crawling.messages import describe_held_removals, describe_progress
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
-from workbench.crawling.urls import make_bounds, parse_bounds
+from workbench.crawling.urls import FoundAddress, make_bounds, parse_bounds
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageBody, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop, mark_slow_step
@@ -111,7 +111,6 @@ OUTCOMES_WITHOUT_ADDRESS = ("duplicate", "redirected", *LOST_OUTCOMES)  # of pag
 STORED_OUTCOMES = ("added", "changed", "stored")
 HELD_NOTE = "Its document is kept until the removal is accepted."
 ACCEPT_NOTE = "If this is intended, crawl again and accept removals."
-PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
 
 
 class Crawl:
@@ -329,15 +328,14 @@ class Crawl:
             await self._site.robots(entry.links[0])
             pages = self.frontier.admit_target(entry.links[0], entry, self._refusal)
         else:
-            links: list[PageLink] = [(url, "link", None) for url in entry.links]
+            links = [FoundAddress(url, "link") for url in entry.links]
             if self._bounds is None:
                 self._bounds = make_bounds(entry.url, self.options.within)
-                seeds: list[PageLink] = []
+                seeds: list[FoundAddress] = []
                 if self.options.recursive and self.options.sitemaps:
                     listed, unread = await self._site.list_addresses(entry.url)
-                    seeds = [(found.url, found.via, found.lastmod) for found in listed]
-                    links += seeds
-                    seeds = seeds + [(address, reason, None) for address, reason in unread.items()]
+                    links += listed
+                    seeds = [*listed, *(FoundAddress(address, reason) for address, reason in unread.items())]
                     if listed:
                         self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
                 seeded = (self._bounds.to_dict(), seeds)
@@ -347,11 +345,11 @@ class Crawl:
         if redirected:
             self.frontier.discount_redirect()
 
-    async def _admit(self, links: Sequence[PageLink], depth: int, parent: str | None) -> list[NewPage]:
+    async def _admit(self, links: Sequence[FoundAddress], depth: int, parent: str | None) -> list[NewPage]:
         """Admit addresses after reading the robots.txt of each host that is within the crawl's limits."""
         assert self._bounds is not None
-        inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
-        await self._site.read_all_robots(link[0] for link in inside)
+        inside = [link for link in links if self._bounds.contains(link.url) and link.url not in self.frontier]
+        await self._site.read_all_robots(link.url for link in inside)
         return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
     def _refusal(self, url: str) -> Refusal | None:
@@ -422,9 +420,7 @@ class Crawl:
         """Visit pages from an earlier crawl that are no longer linked; they may be gone."""
         if not self.options.recursive or self._bounds is None:
             return False
-        rest: list[PageLink] = [
-            (url, "memory", None) for url, memory in sorted(self._memory.items()) if memory.document_id
-        ]
+        rest = [FoundAddress(url, "memory") for url, memory in sorted(self._memory.items()) if memory.document_id]
         pages = await self._admit(rest, 0, None)
         await asyncio.to_thread(self._crawls.admit, self._job_id, pages)
         return any(page.outcome is None for page in pages)

@@ -274,7 +274,7 @@ class GuardingProxy:
     async def _connect(self, url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         self._guard.check(url)
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
         addresses = await asyncio.to_thread(self._guard.addresses, host, port)
         for address in addresses[:-1]:
             with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from workbench.crawling.http import Refusal
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
-from workbench.crawling.urls import CrawlBounds, file_suffix
+from workbench.crawling.urls import CrawlBounds, FoundAddress, file_suffix
 from workbench.storage.crawls import NewPage
 
 MAX_QUERY_VARIANTS = 200  # addresses that differ only in their query; calendars and sort orders are endless
@@ -111,79 +111,75 @@ class Frontier:
 
     def admit(
         self,
-        urls: Iterable[tuple[str, str, str | None]],
+        addresses: Iterable[FoundAddress],
         *,
         depth: int,
         parent: str | None,
         bounds: CrawlBounds,
         refusal: Callable[[str], Refusal | None],
     ) -> list[NewPage]:
-        """Admit new (address, via, lastmod) in order; those not to be fetched are stored with the reason.
+        """Admit new addresses in order; those not to be fetched are stored with the reason.
 
         Addresses out of bounds are not stored, and at most ``MAX_STORED_REFUSALS`` others are; ``skip_reason`` explains
         them.
         """
         pages: list[NewPage] = []
-        for url, via, lastmod in urls:
-            if url in self._by_url or not bounds.contains(url):
+        for found in addresses:
+            if found.url in self._by_url or not bounds.contains(found.url):
                 continue
-            refused = self._judge(url, depth, refusal)
-            if refused[0] is not None:
+            refused = self._judge(found.url, depth, refusal)
+            if refused is not None:
                 if self._noted >= MAX_STORED_REFUSALS:
                     continue
                 self._noted += 1
-            pages.append(self._add(url, depth, parent, (via, lastmod), refused))
+            pages.append(self._add(found, depth, parent, refused))
         return pages
 
     def admit_target(self, url: str, entry: Entry, refusal: Callable[[str], Refusal | None]) -> list[NewPage]:
         """Admit the address that the start page redirects to, even if it is out of bounds."""
         if url in self._by_url:
             return []
-        refused = refusal(url)
-        refused = (refused.outcome, refused.reason) if refused else (None, None)
-        return [self._add(url, entry.depth, entry.url, ("start", None), refused)]
+        return [self._add(FoundAddress(url, "start"), entry.depth, entry.url, refusal(url))]
 
     def skip_reason(self, url: str, bounds: CrawlBounds) -> str:
         """Return why a found address is not among the entries."""
         if not bounds.contains(url):
             return f"outside {bounds.host}{bounds.prefix}"
-        _, reason = self._judge(url, 0, lambda _: None)
+        reason = self._exclusion_reason(url, 0)
         return reason or f"after the first {MAX_STORED_REFUSALS:,} addresses that were not fetched"
 
-    def _judge(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
-        refused = refusal(url)
-        if refused:
-            return refused.outcome, refused.reason
-        if reason := self._options.refuses(url):
-            return "left_out", reason
-        if suffix := file_suffix(url):
-            return "left_out", f"a {suffix} file"
-        if depth > self._options.max_depth:
-            return "left_out", f"deeper than {self._options.max_depth} links"
-        if reason := _trap_reason(url):
-            return "left_out", reason
-        if urlsplit(url).query and self._queries[_strip_query(url)] >= MAX_QUERY_VARIANTS:
-            return "left_out", f"more than {MAX_QUERY_VARIANTS} addresses differ only in their query"
-        if self._admitted >= self._options.max_pages:
-            return "left_out", f"over the limit of {self._options.max_pages} pages"
-        return None, None
+    def _judge(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> Refusal | None:
+        if refused := refusal(url):
+            return refused
+        reason = self._exclusion_reason(url, depth)
+        return Refusal("left_out", reason) if reason else None
 
-    def _add(
-        self,
-        url: str,
-        depth: int,
-        parent: str | None,
-        found: tuple[str, str | None],
-        refused: tuple[str | None, str | None],
-    ) -> NewPage:
-        """Add an address that was ``found`` (via, lastmod) and perhaps ``refused`` (outcome, reason)."""
-        page = NewPage(len(self.entries), url, depth, parent, *found, *refused)
-        is_queued = page.outcome is None
-        state = "queued" if is_queued else "done"
-        entry = Entry(page.position, url, depth, *found, state, page.outcome, expanded=not is_queued)
+    def _exclusion_reason(self, url: str, depth: int) -> str | None:
+        """Return why the options or the limits of a crawl leave an address out, or None."""
+        if reason := self._options.refuses(url):
+            return reason
+        if suffix := file_suffix(url):
+            return f"a {suffix} file"
+        if depth > self._options.max_depth:
+            return f"deeper than {self._options.max_depth} links"
+        if reason := _trap_reason(url):
+            return reason
+        if urlsplit(url).query and self._queries[_strip_query(url)] >= MAX_QUERY_VARIANTS:
+            return f"more than {MAX_QUERY_VARIANTS} addresses differ only in their query"
+        if self._admitted >= self._options.max_pages:
+            return f"over the limit of {self._options.max_pages} pages"
+        return None
+
+    def _add(self, found: FoundAddress, depth: int, parent: str | None, refused: Refusal | None) -> NewPage:
+        """Add an address; one that is ``refused`` will not be fetched."""
+        url, via, lastmod = found
+        outcome, reason = (refused.outcome, refused.reason) if refused else (None, None)
+        page = NewPage(len(self.entries), url, depth, parent, via, lastmod, outcome, reason)
+        state = "done" if refused else "queued"
+        entry = Entry(page.position, url, depth, via, lastmod, state, outcome, expanded=refused is not None)
         self.entries.append(entry)
         self._by_url[url] = entry
-        if is_queued:
+        if refused is None:
             self._admitted += 1
             self._queries[_strip_query(url)] += 1
         return page

@@ -17,7 +17,7 @@ from typing import Any, cast
 from protego import Protego
 
 from workbench.crawling.extraction import find_markdown_links, split_text
-from workbench.crawling.urls import canonicalize, url_path
+from workbench.crawling.urls import FoundAddress, canonicalize, url_path
 from workbench.formatting import MB
 
 POLITE_INTERVAL_S = 0.5  # seconds between requests to a foreign host
@@ -165,16 +165,7 @@ BARE_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 MAX_SITEMAP_BYTES = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
-@dataclass(frozen=True, slots=True)
-class ListedAddress:
-    """An address in a sitemap or llms.txt; ``lastmod`` is as written."""
-
-    url: str
-    via: str
-    lastmod: str | None = None
-
-
-def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str], bool]:
+def read_sitemap(data: bytes, base: str) -> tuple[list[FoundAddress], list[str], bool]:
     """Read a sitemap, sitemap index or plain list; return (pages, further sitemaps, whether it was read completely).
 
     Session parameters are kept, because a sitemap is written for crawlers, which have no session.
@@ -198,9 +189,9 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
             word for piece in split_text(text) for word in piece.split() if word.startswith(("http://", "https://"))
         )
         addresses = (canonicalize(word, base, keeps_sessions=True) for word in words)
-        pages = [ListedAddress(url, "sitemap") for url in addresses if url]
+        pages = [FoundAddress(url, "sitemap") for url in addresses if url]
         return pages, [], is_whole and (bool(pages) or not text.strip())
-    pages: list[ListedAddress] = []
+    pages: list[FoundAddress] = []
     further: list[str] = []
     for entry in root.iter("{*}url", "{*}sitemap"):
         location, lastmod = ((entry.findtext(f"{{*}}{name}") or "").strip() for name in ("loc", "lastmod"))
@@ -208,16 +199,16 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
         if url and entry.tag.endswith("}sitemap" if "}" in entry.tag else "sitemap"):
             further.append(url)
         elif url:
-            pages.append(ListedAddress(url, "sitemap", lastmod or None))
+            pages.append(FoundAddress(url, "sitemap", lastmod or None))
     is_damaged = any(entry.level_name == "FATAL" for entry in parser.error_log)  # it ends early, for example
     is_sitemap = str(root.tag).rpartition("}")[2] in ("urlset", "sitemapindex")
     return pages, further, is_whole and (is_sitemap or bool(pages or further)) and not is_damaged
 
 
-def read_llms(text: str, base: str) -> list[ListedAddress]:
+def read_llms(text: str, base: str) -> list[FoundAddress]:
     """Return the addresses that an llms.txt links to."""
     addresses = (canonicalize(target, base, keeps_sessions=True) for target in find_markdown_links(text))
-    return [ListedAddress(url, "llms") for url in filter(None, addresses)]
+    return [FoundAddress(url, "llms") for url in filter(None, addresses)]
 
 
 def _unzip(data: bytes) -> tuple[bytes, bool]:

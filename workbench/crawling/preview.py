@@ -12,7 +12,7 @@ from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import REDIRECT_STATUSES, FetchFailed
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import Site
-from workbench.crawling.urls import CrawlBounds, canonicalize, make_bounds, url_host
+from workbench.crawling.urls import CrawlBounds, FoundAddress, canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
 from workbench.storage.crawls import PageReply
 from workbench.types import JsonObject, Value
@@ -115,20 +115,20 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
         else:
             if bounds is None and answer.outcome == "failed":
                 raise CrawlRefused(f"Failed to fetch the start page. {answer.reason}")
-            links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
+            links = [FoundAddress(link, "link") for link in answer.links]
             if bounds is None:
                 bounds = make_bounds(entry.url, options.within)
                 if options.recursive and options.sitemaps:
                     listed, unread = await site.list_addresses(entry.url)
                     found |= unread
-                    links += [(address.url, address.via, address.lastmod) for address in listed]
+                    links += listed
                 if answer.outcome in UNFETCHED_OUTCOMES and not links:
                     raise CrawlRefused(f"Nothing would be fetched. {entry.url}: {answer.reason}")
-            await site.read_all_robots(link[0] for link in links if bounds.contains(link[0]))
+            await site.read_all_robots(link.url for link in links if bounds.contains(link.url))
             depth = entry.depth + 1
             admitted = frontier.admit(links, depth=depth, parent=entry.url, bounds=bounds, refusal=site.refusal)
             skipped = cast("Mapping[str, str]", answer.metadata.get(SKIPPED_LINKS, {}))
-            found = {**skipped, **found, **{link[0]: "" for link in links}}
+            found = {**skipped, **found, **{link.url: "" for link in links}}
         reasons |= {page.url: page.reason or "" for page in admitted if page.outcome is not None}
     if bounds is not None and options.recursive:
         found = {a: reason or frontier.skip_reason(a, bounds) for a, reason in found.items() if a not in frontier}

@@ -14,7 +14,6 @@ from workbench.crawling.options import CrawlOptions
 from workbench.crawling.politeness import (
     MAX_SITEMAPS,
     HostRateLimiter,
-    ListedAddress,
     RateLimiters,
     Robots,
     parse_retry_delay,
@@ -22,7 +21,7 @@ from workbench.crawling.politeness import (
     read_llms,
     read_sitemap,
 )
-from workbench.crawling.urls import canonicalize, make_bounds, url_host
+from workbench.crawling.urls import FoundAddress, canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class Site:
         robots = await self.robots(url)
         return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
 
-    async def list_addresses(self, url: str) -> tuple[list[ListedAddress], dict[str, str]]:
+    async def list_addresses(self, url: str) -> tuple[list[FoundAddress], dict[str, str]]:
         """Return the addresses that the site lists, and the reason for each sitemap that was not read.
 
         Addresses are ordered by source: sitemaps, llms.txt, llms-full.txt.
@@ -130,7 +129,7 @@ class Site:
         root = urljoin(url, "/")
         robots = await self.robots(url)
         sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonicalize(entry, root))]
-        pages: dict[str, ListedAddress] = {}
+        pages: dict[str, FoundAddress] = {}
         found, unread = await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")])
         for page in found:
             pages.setdefault(page.url, page)
@@ -141,13 +140,13 @@ class Site:
                     pages.setdefault(page.url, page)
                 full = urljoin(folder, "llms-full.txt")
                 if make_bounds(url, self._options.within).contains(full):
-                    pages.setdefault(full, ListedAddress(full, "guess"))
+                    pages.setdefault(full, FoundAddress(full, "guess"))
         if urljoin(root, "sitemap.xml") not in sitemaps:
             unread.pop(urljoin(root, "sitemap.xml"), None)  # a guess that need not exist
         return list(pages.values()), unread
 
-    async def _sitemaps(self, waiting: list[str]) -> tuple[list[ListedAddress], dict[str, str]]:
-        entries: list[ListedAddress] = []
+    async def _sitemaps(self, waiting: list[str]) -> tuple[list[FoundAddress], dict[str, str]]:
+        entries: list[FoundAddress] = []
         read: set[str] = set()
         unread: dict[str, str] = {}
         while waiting and len(read) < MAX_SITEMAPS:

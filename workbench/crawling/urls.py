@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
 from workbench.types import JsonValue, Value, as_text
@@ -153,6 +154,14 @@ def _remove_dot_segments(path: str) -> str:
     if segments[-1] in (".", "..") and (not names or names[-1]):
         names.append("")
     return "/" + "/".join(names)
+
+
+class FoundAddress(NamedTuple):
+    """An address, how it was found, and the date in the sitemap that lists it, as written."""
+
+    url: str
+    via: str
+    lastmod: str | None = None
 
 
 # --- Bounds of a crawl ---

@@ -62,6 +62,7 @@ def test_a_crawl_is_looked_at_started_watched_cancelled_and_resumed(goto, keep, 
     expect(tree.get_by_text("part3", exact=True)).to_be_visible()
     expect(tree).to_contain_text("failed: It answered 404.")
     expect(page.get_by_text("41 pages added · 1 page failed")).to_be_visible()
+    expect(page.get_by_role("link", name="Open source")).to_have_attribute("href", re.compile("open=src_"))
     keep("crawl-done-1440-light")
     assert axe_findings(page) == []
     page.set_viewport_size({"width": 390, "height": 844})

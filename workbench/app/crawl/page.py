@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
-from workbench.app.shell.work import choose_destination, create_project
+from workbench.app.shell.work import choose_destination, create_project, show_source_links
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown
@@ -207,24 +207,25 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
             st.markdown(" · ".join(filter(None, (f"**{status}**", left, message))), width="stretch")
             if not job.is_finished:
                 _show_buttons(wb, job)
-        if not job.is_finished:
-            st.progress(compute_progress(job))
-        left_over = not job.is_finished or job.pages_waiting or job.pages_pending
-        numbers = {
-            "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
-            **({"Queued": f"{job.pages_waiting:,}", "To fetch": f"{job.pages_pending:,}"} if left_over else {}),
-            "Failed": f"{job.pages_failed:,}",
-            "Added": f"{job.documents_created:,}",
-            "Passages": f"{job.total_chunks:,}",
-        }
-        if not job.is_finished:
-            numbers["Pages/min"] = f"{look.pace(job, moment):,.0f}"
-        with st.container(horizontal=True, gap="large", key="crawl_numbers"):
-            for name, value in numbers.items():
-                st.metric(name, value, width=120)
+            elif job.total_chunks:
+                show_source_links(job.source_id)
         if job.is_finished:
             with st.container(horizontal=True):
                 _show_buttons(wb, job)
+        else:
+            st.progress(compute_progress(job))
+            numbers = {
+                "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
+                "Queued": f"{job.pages_waiting:,}",
+                "To fetch": f"{job.pages_pending:,}",
+                "Failed": f"{job.pages_failed:,}",
+                "Added": f"{job.documents_created:,}",
+                "Passages": f"{job.total_chunks:,}",
+                "Pages/min": f"{look.pace(job, moment):,.0f}",
+            }
+            with st.container(horizontal=True, gap="large", key="crawl_numbers"):
+                for name, value in numbers.items():
+                    st.metric(name, value, width=120)
         if job.stalled:
             st.warning(escape_markdown(job.stalled))
         if job.error_message:

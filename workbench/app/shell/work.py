@@ -485,8 +485,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
             f"**{escape_markdown(work.job.title, 120)}** · {escape_markdown(describe_job(work), 200)}", width="stretch"
         )
         if work.job.source_id and _has_stored_files(work):
-            source = f'<a href="library?{scope_query(open=work.job.source_id)}">Open source</a>'
-            st.html(f'{source} · <a href="./?{scope_query()}">Ask a question</a>', width="content")
+            show_source_links(work.job.source_id)
         if link := _result_link(work.job.result):
             st.html(link, width="content")
         if work.is_running:
@@ -510,6 +509,12 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
     if detailed and work.tally.total and work.job.status != "completed":
         _show_files(key, work)
+
+
+def show_source_links(source_id: str) -> None:
+    """Show where to go from new documents: their source, and a question."""
+    source = f'<a href="library?{scope_query(open=source_id)}">Open source</a>'
+    st.html(f'{source} · <a href="./?{scope_query()}">Ask a question</a>', width="content")
 
 
 def _result_link(result: Mapping[str, JsonValue]) -> str:

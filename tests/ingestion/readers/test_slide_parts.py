@@ -274,3 +274,15 @@ def test_signs_of_a_symbol_font_on_a_slide_are_read_as_they_are_shown() -> None:
         + run.format("sym", " unload")
     )
     assert read(lambda slide: add_xml(slide, runs)).text == "✓ load ☺ unload"
+
+
+def test_images_that_fill_shapes_and_backgrounds_are_counted() -> None:
+    def draw(slide: Slide) -> None:
+        namespaces = f'xmlns:p="{SCHEMAS}/presentationml/2006/main" xmlns:a="{SCHEMAS}/drawingml/2006/main"'
+        fill = "<a:blipFill><a:blip/></a:blipFill>"
+        slide._element.cSld.insert(0, parse_xml(f"<p:bg {namespaces}><p:bgPr>{fill}</p:bgPr></p:bg>"))
+        add_box(slide, 0, 1, "Quay")
+        slide.shapes[0]._element.spPr.append(parse_xml(fill.replace("Fill>", f"Fill {namespaces}>", 1)))
+
+    document = read(draw)
+    assert (document.text, document.metadata["left_out"]) == ("Quay", {"images without alternative text": 2})

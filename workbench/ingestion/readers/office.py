@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
 MAX_UNPACKED_BYTES = GB
 DAMAGED_PARTS = "damaged parts of the file"
+UNDESCRIBED = "images without alternative text"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # no description
 INTERNAL_PROPERTY = re.compile(r"_|MSIP_|ContentTypeId|MediaService|KSO|ICV$")  # names of properties that programs add
@@ -889,8 +890,7 @@ def _write_drawings(package: Package, part: WordPart) -> None:
             graphics += [make_paragraph(text) for _, text in lines] + ([make_table(rows)] if rows else [])
         alts = list_alt_texts(drawing)
         pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata", "{*}model3d")))
-        if not alts and pictures and not blocks:
-            leave_out("images without alternative text", pictures)
+        leave_out(UNDESCRIBED, max(0, pictures - len(alts)))
         added = [*map(make_paragraph, alts), *loose, *art, *graphics, *blocks]
         hidden = (one.get("hidden") in TRUE_VALUES for one in drawing.iter() if local_name(one) == "docPr")
         if added and next(hidden, False):
@@ -1271,7 +1271,7 @@ RTF_SKIPPED = (
     (re.compile(r"\{\\footnote\b"), "footnotes"),
     (re.compile(r"\{\\\*\\annotation\b"), "comments"),
     (re.compile(r"\{\\shptxt\b"), "text boxes"),
-    (re.compile(r"(?<!\{\\nonshppict)\{\\pict\b"), "images without alternative text"),
+    (re.compile(r"(?<!\{\\nonshppict)\{\\pict\b"), UNDESCRIBED),
     (re.compile(r"\{\\object\b"), "embedded files"),
     (re.compile(r'\bHYPERLINK +"'), "addresses of links"),
 )
@@ -1475,6 +1475,7 @@ class SlideReader:
             others = (one for one in notes.shapes if _placeholder_type(one) not in (*MARGIN_TYPES, "body", "sldImg"))
             written = ["\n".join(filter(None, texts)), *self._read_shapes(others)]
             parts += [f"Notes: {text}" for text in written if text]
+        leave_out(UNDESCRIBED, slide.element.find(f"{{*}}cSld/{{*}}bg//{DRAWING}blip") is not None)
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)
@@ -1517,6 +1518,7 @@ class SlideReader:
         element: XmlElement = shape.element
         alt = "\n\n".join(list_alt_texts(element))
         if isinstance(shape, Shape | GraphicFrame):
+            leave_out(UNDESCRIBED, count and not alt and element.find(f"{{*}}spPr/{DRAWING}blipFill") is not None)
             text = read_shape_text(element) if isinstance(shape, Shape) else self._read_frame(shape)
             return "\n\n".join(filter(None, [text, alt]))
         if local_name(element) != "pic":
@@ -1525,7 +1527,7 @@ class SlideReader:
         if count and media:
             leave_out("audio and video")
         elif count and not alt:
-            leave_out("images without alternative text")
+            leave_out(UNDESCRIBED)
         return alt
 
     def _read_frame(self, frame: BaseShape) -> str:

@@ -21,6 +21,7 @@ from workbench.ingestion.readers.office import (
     DAMAGED_PARTS,
     RELATION,
     UNCHECKED_BOX,
+    UNDESCRIBED,
     Package,
     XmlElement,
     choose_alternatives,
@@ -308,6 +309,11 @@ def _is_struck(strike: XmlElement | None) -> bool:
     return strike is not None and strike.get("val") not in ("0", "false")
 
 
+def _is_hidden(element: XmlElement) -> bool:
+    """Return whether a row or column is hidden, or has no height or width."""
+    return _is_set(element, "hidden") or "0" in (element.get("ht"), element.get("width"))
+
+
 def _is_set(element: XmlElement, name: str) -> bool:
     return (element.get(name) or "").lower() in ("1", "true", "on")
 
@@ -375,7 +381,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
             sheet.margins += [f"{element.get('sqref') or element.findtext('{*}sqref')}: {hint}"] if hint else []
             continue
         if local == "col":
-            if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
+            if _is_hidden(element) and (element.get("min") or "").isdecimal():
                 first = int(element.get("min") or 0)
                 sheet.hidden_columns.append((first, int(element.get("max") or first)))
             continue
@@ -396,7 +402,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
         number = int(given) if given.isdecimal() else number + 1
         if element.find("{*}c/*") is not None and (cells := _row_cells(book, element, number, formulas)):
             sheet.rows.setdefault(number, {}).update(cells)
-            if _is_set(element, "hidden"):
+            if _is_hidden(element):
                 sheet.hidden.add(number)
     leave_out("formulas without a stored value", formulas.without_value)
     for (number, column), address in formulas.links.items():
@@ -517,6 +523,8 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
         return value.removesuffix("T00:00:00").removesuffix("T00:00:00.000").replace("T", " ")
     if kind != "n":
         return format_cell(ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), value))
+    if len(value) > 15 and value.isdecimal():  # digits of a number, such as that of a card
+        return value
     try:
         figure = float(value)
     except ValueError:
@@ -610,7 +618,7 @@ def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Ite
         yield from (text for shape in root.iterfind(".//{*}sp") if (text := read_shape_text(shape)) not in controls)
         yield from list_alt_texts(root)
         pictures = root.iterfind(".//{*}pic")
-        leave_out("images without alternative text", sum(not list_alt_texts(picture) for picture in pictures))
+        leave_out(UNDESCRIBED, sum(not list_alt_texts(picture) for picture in pictures))
         for part_kind, part in book.links(path).values():
             inner = book.parse(part) if part_kind in ("chart", "chartEx", "diagramData") else None
             if inner is not None and part_kind == "diagramData":
@@ -637,7 +645,7 @@ def _read_controls(root: XmlElement) -> dict[str, str]:
         elif label or alt:
             texts[label or alt] = label or alt
         elif shape.find("{*}imagedata") is not None:
-            leave_out("images without alternative text")
+            leave_out(UNDESCRIBED)
         elif kind in ("Drop", "List", "Edit", "Spin", "Scroll"):
             leave_out("form fields")
     return texts

@@ -168,10 +168,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     layers = {page.number: "\n".join(page.texts.blocks) for page in file.pages if page.has_text and not page.is_garbled}
     for number, page in scans.pages.items():
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
-    unseen, damaged = _read_unseen(data, file, texts)
-    texts |= unseen
-    for number, lines in _read_annotations(data, file).items():
-        texts |= {number: "\n\n".join(filter(None, [texts.get(number, ""), *map(normalise, lines)]))} if lines else {}
+    texts, damaged = _read_with_pypdf(data, file, texts)
     _add_hidden(data, whole, file, texts, notes)
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
     texts = _add_xfa(texts, file.xfa)
@@ -298,29 +295,6 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 }
 
 
-def _read_annotations(data: bytes, file: PdfPages) -> dict[int, list[str]]:
-    """Return the texts that annotations draw on pages, by page number, and count the others.
-
-    Fonts that the parser misreads because of their Unicode map are counted too.
-    """
-    from pypdf import PdfReader
-
-    fonts: dict[int, bool] = {}
-    drawn: dict[int, list[str]] = {}
-    try:
-        pages = PdfReader(io.BytesIO(data)).pages
-        leave_out("pages that the file does not count", max(0, len(pages) - file.total))
-        for page in file.pages:
-            source = pages[page.number - 1]
-            _check_fonts(source, fonts)
-            texts = (_read_annotation(source, one) for one in source.get("/Annots") or ())
-            drawn[page.number] = list(filter(None, texts))
-    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files
-        leave_out(FAILED_CHECKS)
-    leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
-    return drawn
-
-
 def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     """Return the text that an annotation draws on its page; count a comment, an attached file, or a recording."""
     note = cast("DictionaryObject", reference.get_object() or {})
@@ -377,7 +351,7 @@ def _strip_hidden(data: bytes, invisible: Collection[int] = ()) -> tuple[bytes, 
     """
     has_flags = any(int(flags) & HIDDEN_FLAGS for flags in ANY_FLAGS.findall(data))
     if b"/OCProperties" not in data and b"/ObjStm" not in data and not has_flags and not invisible:
-        return data, {}  # without pypdf, which takes 15 MB
+        return data, {}  # without pypdf, which fails on damaged files
     from pypdf import PdfReader, PdfWriter
 
     lines: dict[int, list[str]] = {}
@@ -542,29 +516,38 @@ def _describe_annotation(note: DictionaryObject) -> str:
 EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
-def _read_unseen(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
-    """Read the pages that are not in ``read`` with pypdf.
+def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+    """Read the pages that are not in ``read``, and add to each page what its annotations draw.
 
-    Returns the texts of these pages by number, and the numbers of the pages whose contents are damaged or missing.
+    Annotations without text, and fonts that the parser misreads because of their Unicode map, are counted.
+
+    Returns the texts of all pages by number, and the numbers of the pages whose contents are damaged or missing.
     """
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
-    texts: dict[int, str] = {}
+    texts = dict(read)
     damaged: list[int] = []
+    fonts: dict[int, bool] = {}
     try:
         sources = PdfReader(io.BytesIO(data)).pages
-        for page in (page for page in file.pages if page.number not in read):
-            source = sources[page.number - 1]
-            if (content := source.get_contents()) is None:
-                damaged += [page.number] if "/Contents" in source else []
-            elif not content.get_data() and len(getattr(source["/Contents"], "_data", b"")) > EMPTY_STREAM_BYTES:
-                damaged.append(page.number)
-            text = source.extract_text().strip()
-            if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
-                texts[page.number] = normalise(text)
+        leave_out("pages that the file does not count", max(0, len(sources) - file.total))
+        for page in file.pages:
+            number, source = page.number, sources[page.number - 1]
+            if number not in read:
+                if (content := source.get_contents()) is None:
+                    damaged += [number] if "/Contents" in source else []
+                elif not content.get_data() and len(getattr(source["/Contents"], "_data", b"")) > EMPTY_STREAM_BYTES:
+                    damaged.append(number)
+                text = source.extract_text().strip()
+                if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
+                    texts[number] = normalise(text)
+            _check_fonts(source, fonts)
+            for text in filter(None, (_read_annotation(source, one) for one in source.get("/Annots") or ())):
+                texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text)]))
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)
+    leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
     return texts, damaged
 
 

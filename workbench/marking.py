@@ -13,7 +13,16 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from workbench.text import find_names, fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
+from workbench.text import (
+    find_joined,
+    find_names,
+    find_spellings,
+    fold_word,
+    gram_spans,
+    is_unspaced,
+    iter_spaced_words,
+    split_grams,
+)
 
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}\s[^\n]*\n)+(?=.*\S)", re.DOTALL)
 _FUNCTION_WORDS = """
@@ -49,10 +58,11 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
 
 
 def _find_names(query: str, text: str) -> list[tuple[int, int]]:
-    """Return the spans of the query's names with signs (1.3.2, C++, PPR-9087 or PPR9087) in a text; none in another."""
-    wanted = {name for name, _, _ in find_names(query)}
-    coded = {word for word in re.findall(r"[^\W_]+", query.lower()) if any(map(str.isdigit, word))}
-    spans = [(start, end) for name, start, end in find_names(text) if name in wanted | coded]
+    """Return the spans in a text of the query's names with signs (1.3.2, C++), and of other spellings of its words."""
+    wanted = {name for name, _, _ in find_names(query)} | find_spellings(query).keys()
+    typed = set(re.findall(r"[^\W_]+", query.lower()))
+    named = [*find_names(text), *find_joined(text)]
+    spans = [(start, end) for name, start, end in named if name in wanted | typed]
     if wanted:
         words = re.finditer(r"[^\W_]+", text)
         spans += [word.span() for word in words if len(word[0]) > 1 and word[0].lower() in wanted]

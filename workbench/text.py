@@ -12,6 +12,7 @@ here. Both follow these rules, and a test compares them:
 - Ligatures, full-width and other compatibility forms are replaced with their usual letters (NFKC).
 - Tokens with signs (1.3.2, C++, .NET, node.js, TCP/IP, a path, PPR-9087 and PPR9087, emoji) are separate terms, in
 addition to the words in them.
+- A question's words are also looked up in other spellings (``find_spellings``): 5 mm as 5mm, e-mail as email.
 - A number with its digits in groups of three is one word, equal to the number without groups (1,204, 1.204, 1 204,
 1'204 and 1204). A number that starts with 0, or has groups of another size (an address), is split.
 """
@@ -22,6 +23,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 
 CONFIGURATIONS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
@@ -77,6 +79,11 @@ _SIGN = re.compile(r"[\W_]")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 _JOINT = re.compile(r"(?<=[^\W_])[-_]")
 MAX_NAME_CHARS = 100
+_PART = re.compile(r"[^\W_]+(?:(?<=[0-9])\.[0-9][^\W_]*)*")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|[0-9]+")
+_JOINTS = frozenset("-/.&'\u2019")  # in words that are also written without them
+MAX_JOINED_PARTS = 6  # an account number in groups of four has as many
+MAX_SPELT_WORDS = 40  # words of a question whose spellings with a sign are looked up; each has 2 per letter
 
 
 def find_names(text: str) -> Iterator[tuple[str, int, int]]:
@@ -94,6 +101,48 @@ def find_names(text: str) -> Iterator[tuple[str, int, int]]:
             if _SIGN.search(written) and len(written) <= MAX_NAME_CHARS and not _GROUPED.fullmatch(written):
                 folded = _JOINT.sub("", written) if re.search("[0-9]", written) else written.replace("_", "-")
                 yield folded.lower().replace("\\", "/"), first, last
+
+
+def find_joined(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (spelling, start, end) of neighbouring words that are also written as one, in lower case.
+
+    These are words with a sign between them (email for e-mail), and letters next to a number (5mm for 5 mm, iso9001
+    for ISO 9001). Numbers are only joined to a word: de893704 for DE89 3704, but not 2030 for 20 30.
+    """
+    parts = list(_PART.finditer(text))
+    for first, part in enumerate(parts):
+        joined, signs = part[0], () if text[part.start() - 1 : part.start()] in _JOINTS else _JOINTS
+        for before, after in pairwise(parts[first : first + MAX_JOINED_PARTS]):
+            gap, digits = text[before.end() : after.start()], before[0][-1].isdigit() + after[0][0].isdigit()
+            is_number = gap == " " and (digits == 1 or (digits == 2 and not joined[0].isdigit()))
+            if not is_number and (gap not in signs or digits == 2):
+                break
+            joined += after[0]
+            yield joined.lower(), part.start(), after.end()
+
+
+def find_spellings(question: str) -> dict[str, tuple[int, int]]:
+    """Return other spellings of a question's words, with the first of the words (from 1) and how many they replace.
+
+    These are joined words, words with a sign (e-mail and node.js for email and nodejs), and dotnet for .NET.
+    """
+    words = list(re.finditer(r"[^\W_]+", question))
+    places = {at: place for place, word in enumerate(words, start=1) for at in (word.start(), word.end())}
+    spellings = {
+        joined: (places[start], places[end] - places[start] + 1) for joined, start, end in find_joined(question)
+    }
+    for dotted in re.finditer(r"\B\.([^\W_]+)", question):
+        spellings[f"dot{dotted[1].lower()}"] = places[dotted.start(1)], 1
+    for place, folded in enumerate((word[0].lower() for word in words[:MAX_SPELT_WORDS]), start=1):
+        if len(folded) > 2 and folded.isalpha():
+            signed = (f"{folded[:at]}{sign}{folded[at:]}" for at in range(1, len(folded)) for sign in "-.")
+            spellings |= dict.fromkeys([*signed, *([f".{folded[3:]}"] if folded.startswith("dot") else [])], (place, 1))
+    return spellings
+
+
+def split_code(word: str) -> list[str]:
+    """Return the letters and the numbers of a word with both: ISO and 9001 for ISO9001; [] for another."""
+    return _LETTERS_OR_DIGITS.findall(word) if len({sign.isdigit() for sign in word}) > 1 else []
 
 
 def is_code(text: str) -> bool:
@@ -283,7 +332,8 @@ INVISIBLE_CHARACTERS = re.compile(
 )
 # a soft hyphen at the end of a line
 DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)")
-TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor movements in logs (ECMA-48)
+# Colours, cursor movements and addresses of links in logs (ECMA-48), and letters that are written over
+TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\n\x08]\x08")
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\n)")  # reads a run once, even if it has a million blanks
 MAX_GAP = "\n" * 20  # code may have several blank lines in a row; more would fill passages
@@ -300,7 +350,7 @@ def normalise(text: str) -> str:
     """
     if "\u00ad" in text:
         text = DIVIDED_WORD.sub("", text)
-    if "\x1b[" in text:
+    if "\x1b" in text or "\b" in text:
         text = TERMINAL_SEQUENCE.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.text import find_names, is_code, normalise
+from workbench.marking import split_matches
+from workbench.text import find_joined, find_names, is_code, normalise
 
 TEXTS = {
     "old.md": "Release 2.3.1 of the pump software, with 1 new valve, 3 fixes. Version 3.2.1 follows 2.3.1.",
@@ -85,6 +86,51 @@ def test_a_question_that_is_only_a_code_counts_words_before_similarity(named: Wo
     assert [is_code(text) for text in ("1.3.2", "PPR-9087?", "release 2.3.1", "state-of-the-art", "2030")] == [
         True, True, False, False, False,
     ]  # fmt: skip
+
+
+SPELLINGS = [  # one in the document, the other in the question
+    ("bolts of 5 mm", "5mm"), ("ISO 9001", "ISO9001"), ("python 3.11", "python3.11"), (".NET", "dotnet"),
+    ("Filter PPR 9087", "PPR9087"), ("Filter QRS-9087", "QRS 9087"), ("sacks of 10kg", "10 kg"),
+    ("USB-C", "USBC"), ("an e-mail", "email"), ("a Wi-Fi mast", "wifi"), ("node.js", "nodejs"),
+    ("vitamin B 12", "B12"), ("a 16GB card", "16 GB"),
+    ("eine Hochdruck-Pumpe", "Hochdruckpumpe"), ("die Straße am Kai", "Strasse"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_documents_are_found_in_other_spellings(wb: Workbench, folder: Callable[..., Path], is_swapped: bool) -> None:
+    pairs = [pair[::-1] if is_swapped else pair for pair in SPELLINGS]
+    files = [f"{chr(ord('a') + number)}.md" for number in range(len(pairs))]
+    texts = {file: f"The clerk noted {written} today." for file, (written, _) in zip(files, pairs, strict=True)}
+    others = {
+        "old.md": "ISO 9002 is old.",
+        "older.md": "ISO 9003.",
+        "net.md": "It has 15 mm and 20 kg.",
+        "b.txt": "B 14.",
+    }
+    wb.ingest(folder(texts | others), source="Spellings")
+    asked = {question: wb.search(question, "keyword", limit=1) for _, question in pairs}
+    firsts = {question: hits[0].path if hits else None for question, hits in asked.items()}
+    assert firsts == {question: file for file, (_, question) in zip(files, pairs, strict=True)}
+
+
+def test_another_spelling_is_marked_and_its_parts_are_not_searched_alone(named: Workbench) -> None:
+    assert split_matches("email of 5mm", "An e-mail, 5 mm.") == [
+        ("An ", False), ("e-mail", True), (", ", False), ("5 mm", True), (".", False),
+    ]  # fmt: skip
+    assert split_matches("wi-fi 10 kg", "Wifi: 10kg") == [("Wifi", True), (": ", False), ("10kg", True)]
+    assert not named.search("FY4711", "keyword")  # the documents have 4711, but no FY
+    assert [joined for joined, _, _ in find_joined("1.3.2, 24/7, 20 30, 2030-03-05, NO93 8601 1117")] == [
+        "no938601", "no9386011117",
+    ]  # fmt: skip
+
+
+def test_a_spelling_outside_the_scope_does_not_hide_the_words_inside(named: Workbench) -> None:
+    for source, text in (("One", "Paper A4 is here."), ("Two", "The paper has a 4.")):
+        two = named.sources.create(source).id
+        named.documents.create(text=text, title=source, source=two)
+    assert not named.search("A4", "keyword", scope=Scope(sources=(two,)))  # "a" is a stop word, and 4 is another number
+    assert [hit.document_title for hit in named.search("paper A4", "keyword", scope=Scope(sources=(two,)))] == ["Two"]
 
 
 def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:

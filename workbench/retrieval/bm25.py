@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,13 +41,27 @@ def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals) -> TermWeights:
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in indexed if term.id is not None),
-        weights=tuple(term_idf(term, totals.passages) * (K1 + 1) for term in indexed),
+        weights=tuple(_weigh(term, terms, totals.passages) * (K1 + 1) for term in indexed),
         counts=tuple(term.postings for term in indexed),
         a=K1 * (1 - B),
         c=K1 * B / totals.average_length,
         passages=totals.passages,
         entries={term.id: term.entries for term in indexed if term.id is not None and term.entries is not None},
     )
+
+
+def _weigh(term: QueryTerm, terms: Sequence[QueryTerm], passages: int) -> float:
+    """Return the idf of a term.
+
+    Another spelling weighs as much as the rarest of the words that it replaces, if they are as common as it; 5mm, with
+    a number, as much as all of them, so that 7 mm is not found before it.
+    """
+    words = range(term.position, term.position + term.replaces)
+    replaced = [
+        replace(word, df=max(word.df, term.df)) for word in terms if word.position in words and not word.replaces
+    ]
+    combine = sum if any(map(str.isdigit, term.term)) else max
+    return combine(term_idf(word, passages) for word in replaced or [term])
 
 
 def max_score(weights: TermWeights) -> float:

@@ -142,6 +142,7 @@ class QueryTerm:
     passages: int = 0
     postings: int = 0  # passages of the whole index with the term, which is what reading them costs
     entries: bytes | None = None  # these postings; None if they were not read with the term
+    replaces: int = 0  # number of words, from its position, of which it is another spelling; 0 if it was typed
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 
@@ -33,6 +33,7 @@ from workbench.storage.postings import (
     rank_listed,
     score_postings,
 )
+from workbench.text import find_spellings, split_code
 from workbench.types import DocumentSpan, Index, ResolvedScope, Span
 
 # Ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
@@ -196,22 +197,24 @@ def fetch_query_terms(
     statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"
     wanted = statement("query_terms", index, statistics=statistics, scope=predicate)
     values = {"index": index, "query": query, "absent": list(absent), **scope_parameters(scope)}
-    values |= {"names": names, "at_once": at_once}
+    spellings = find_spellings(query)
+    values |= {"spellings": list(spellings), "places": [place for place, _ in spellings.values()]}
+    values |= {"lengths": [length for _, length in spellings.values()], "names": names, "at_once": at_once}
     row = fetch_one(connection.execute(wanted, clean_parameters(values), binary=True))
     totals = ScopeTotals(
         row["all_passages"], row["average_length"], tuple(row["languages"]), (row["counts"], row["changed"])
     )
-    columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages"))
+    columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages", "replaces"))
     found = list(zip(*columns, strict=True))
-    postings = {key: int(df) for _, key, df, _, _ in found if key is not None}
+    postings = {key: int(df) for _, key, df, *_ in found if key is not None}
     entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
     counts = count_terms(connection, index, postings, scope, size, entries)
-    inside = {term for term, key, _, _, _ in found if key in counts}
+    inside = {term for term, key, *_ in found if key in counts}
     outside = [name for name in row["names"] or () if name not in inside]
     if outside:
         absent = [*absent, *outside]
         return fetch_query_terms(connection, index, query, scope, size, names=names, at_once=at_once, absent=absent)
-    words = {position for term, _, _, position, _ in found if term not in row["signed"]}
+    words = {position for term, _, _, position, *_ in found if term not in row["signed"]}
     terms = tuple(
         QueryTerm(
             term,
@@ -221,11 +224,24 @@ def fetch_query_terms(
             passages,
             postings.get(key, 0),
             entries.get(key),
+            replaces,
         )
-        for term, key, _, position, passages in found
+        for term, key, _, position, passages, replaces in found
         if key in counts or position not in words or term not in row["signed"]
     )
-    return QuestionTerms(totals, terms, frozenset(row["name_terms"]))
+    parts = (part for term in terms if term.id is None for part in _find_parts(connection, index, term, scope, size))
+    return QuestionTerms(totals, (*terms, *parts), frozenset(row["name_terms"]))
+
+
+def _find_parts(
+    connection: Connection, index: str, unknown: QueryTerm, scope: ResolvedScope, size: int
+) -> list[QueryTerm]:
+    """Return the terms of an unknown word's letters and numbers (5 and mm for 5mm), if the scope has all of them."""
+    parts = split_code(unknown.term)
+    found = fetch_query_terms(connection, index, "\n".join(parts), scope, size).terms if parts else ()
+    known = [part for part in found if part.id is not None]
+    is_complete = len({part.position for part in known}) == len(parts)
+    return [replace(part, position=unknown.position) for part in known] if is_complete else []
 
 
 def fetch_lexicon_version(connection: Connection, index: str) -> Version:

@@ -76,7 +76,8 @@ WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 -- query_terms: one row with the size of a scope, the query's terms in each of its languages with what the lexicon knows of
 -- them, the terms of the text in which names of documents are looked for, and all postings of the known terms, in the order
 -- of their ids, if there are no more than a number of them. The parts of a name that the lexicon knows (1.3.2, C++) are left
--- out; the caller repeats the query with the names that it finds to be absent from the scope. KLM 2231 also finds KLM2231.
+-- out; the caller repeats the query with the names that it finds to be absent from the scope. Other spellings of words (5mm, e-mail)
+-- are terms if the lexicon knows them.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -94,34 +95,35 @@ names AS MATERIALIZED (
         string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
     FROM signed n JOIN {lexicon} l ON l.term = n.name AND l.df > 0
     WHERE n.is_whole AND n.name <> ALL(%(absent)s::text[])),
-typed AS MATERIALIZED (
-    SELECT lower(w.m[1]) AS word, w.place
-    FROM regexp_matches(workbench_plain(%(query)s), '[[:alnum:]]+', 'g') WITH ORDINALITY AS w (m, place)),
-coded AS MATERIALIZED (
-    SELECT w.word || n.word AS term, min(w.place) AS position FROM typed w JOIN typed n ON n.place = w.place + 1
-    JOIN {lexicon} l ON l.term = w.word || n.word AND l.df > 0
-    WHERE w.word ~ '^[[:alpha:]]{{2,8}}$' AND n.word ~ '^[0-9]{{2,12}}$' GROUP BY w.word || n.word),
+typed AS (SELECT * FROM unnest(%(spellings)s::text[], %(places)s::bigint[], %(lengths)s::integer[]) AS s (word, place, length)),
+spelt AS MATERIALIZED (
+    SELECT word AS term, place, length FROM typed UNION ALL SELECT u.lexeme, place, length
+    FROM typed, spoken g, unnest(workbench_terms(g.language, word)) u WHERE word ~ '^[[:alpha:]]+$'),
+respelt AS MATERIALIZED (
+    SELECT l.term, min(s.place) AS position, max(s.length) AS replaces FROM {lexicon} l JOIN spelt s USING (term)
+    WHERE l.term = ANY(ARRAY(SELECT term FROM spelt)) AND l.df > 0 GROUP BY l.term),
 asked AS MATERIALIZED (
-    SELECT u.lexeme AS term, coalesce((SELECT min(s.position) FROM signed s WHERE s.name = u.lexeme), min(u.positions[1])) AS position,
-        sum(g.passages)::bigint AS passages
-    FROM spoken g, names n, unnest(workbench_terms(g.language, %(query)s)) u
-    WHERE n.pattern IS NULL OR u.lexeme = ANY(n.names)
-        OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
-        OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
-    GROUP BY u.lexeme
-    UNION ALL
-    SELECT c.term, c.position, (SELECT sum(passages)::bigint FROM spoken) FROM coded c
-    WHERE c.term <> ALL(tsvector_to_array(workbench_terms('simple', %(query)s)))),
+    SELECT term, min(position) AS position, min(passages) AS passages, min(replaces) AS replaces FROM (
+        SELECT u.lexeme AS term, coalesce((SELECT min(s.position) FROM signed s WHERE s.name = u.lexeme), min(u.positions[1])) AS position,
+            sum(g.passages)::bigint AS passages, 0 AS replaces
+        FROM spoken g, names n, unnest(workbench_terms(g.language, %(query)s)) u
+        WHERE n.pattern IS NULL OR u.lexeme = ANY(n.names)
+            OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
+            OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
+        GROUP BY u.lexeme
+        UNION ALL SELECT r.term, r.position, (SELECT sum(passages)::bigint FROM spoken), r.replaces FROM respelt r) AS t
+    GROUP BY term),
 known AS MATERIALIZED (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
-SELECT totals.*, names.names, ARRAY(SELECT name FROM signed UNION SELECT term FROM coded) AS signed, t.*,
+SELECT totals.*, names.names, ARRAY(SELECT name FROM signed UNION SELECT term FROM respelt) AS signed, t.*,
     ARRAY(SELECT DISTINCT u.lexeme FROM spoken g, unnest(workbench_terms(g.language, %(names)s)) u) AS name_terms,
     CASE WHEN (SELECT sum(df) FROM known) <= %(at_once)s THEN ARRAY(
         SELECT (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) FROM known k ORDER BY k.id)
     END AS entries
 FROM totals CROSS JOIN names CROSS JOIN (
     SELECT array_agg(term ORDER BY term) AS terms, array_agg(id ORDER BY term) AS ids, array_agg(df ORDER BY term) AS dfs,
-        array_agg(position ORDER BY term) AS positions, array_agg(asked.passages ORDER BY term) AS passages
+        array_agg(position ORDER BY term) AS positions, array_agg(asked.passages ORDER BY term) AS passages,
+        array_agg(replaces ORDER BY term) AS replaces
     FROM asked LEFT JOIN known USING (term)) AS t
 
 -- postings_of_terms: all postings of given terms, the blocks of each as one value

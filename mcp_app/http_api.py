@@ -18,7 +18,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mcp_app.arguments import Argument, make_input_schema
-from mcp_app.boundary import ToolAnswer
 from mcp_app.guard import MAX_BODY_BYTES, format_too_large
 from mcp_app.tool import Call, Tool, dump_json
 from mcp_app.tools.scoped import (
@@ -123,23 +122,15 @@ QUERY_ROUTE = replace(
 def add_routes(app: Starlette, server: WorkbenchServer) -> None:
     """Add the routes to the server's web application."""
 
-    async def sources(request: Request) -> Response:
-        answer = await server.boundary.serve(SOURCES_ROUTE, SOURCES_ROUTE.name, dict(request.query_params))
-        return _respond_with_etag(request, answer)
-
-    async def folders(request: Request) -> Response:
-        arguments = {**request.query_params, "project_id": request.path_params["project_id"]}
-        return _respond_with_etag(request, await server.boundary.serve(FOLDERS_ROUTE, FOLDERS_ROUTE.name, arguments))
-
     async def openapi(request: Request) -> Response:
         return JSONResponse(build_openapi_document((SOURCES_ROUTE, QUERY_ROUTE, FOLDERS_ROUTE)))
 
     app.router.routes.extend(
         [
             Route("/health", partial(_check_health, server)),
-            Route("/api/rag/sources", sources),
+            Route("/api/rag/sources", partial(_serve_list, server, SOURCES_ROUTE)),
             Route("/api/rag/query", partial(_serve_query, server), methods=["POST"]),
-            Route("/api/projects/{project_id}/folders", folders),
+            Route("/api/projects/{project_id}/folders", partial(_serve_list, server, FOLDERS_ROUTE)),
             Route("/api/openapi.json", openapi),
         ]
     )
@@ -161,6 +152,19 @@ async def _check_health(server: WorkbenchServer, request: Request) -> Response:
             logger.error("Health check failed", exc_info=error)
         return JSONResponse({"status": "failing", "database": "down", **state, "ready": False}, status_code=503)
     return JSONResponse({"status": "ok", "database": "ok", **state})
+
+
+async def _serve_list(server: WorkbenchServer, route: Tool, request: Request) -> Response:
+    """Return a list with an ETag, or 304 if the client already has it."""
+    answer = await server.boundary.serve(route, route.name, {**request.query_params, **request.path_params})
+    if answer.failed:
+        return _respond(answer.text, answer.status)
+    tag = f'"{hashlib.sha256(answer.text.encode()).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    tags = [value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")]
+    if tag in tags or "*" in tags:
+        return Response(status_code=304, headers=headers)
+    return _respond(answer.text, headers=headers)
 
 
 async def _serve_query(server: WorkbenchServer, request: Request) -> Response:
@@ -199,15 +203,3 @@ async def _read_body(request: Request) -> bytes | None:
         if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)
-
-
-def _respond_with_etag(request: Request, answer: ToolAnswer) -> Response:
-    """Return the answer with an ETag, or 304 if the client already has it."""
-    if answer.failed:
-        return _respond(answer.text, answer.status)
-    tag = f'"{hashlib.sha256(answer.text.encode()).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    tags = [value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")]
-    if tag in tags or "*" in tags:
-        return Response(status_code=304, headers=headers)
-    return _respond(answer.text, headers=headers)

@@ -162,12 +162,23 @@ def dump_json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-    """Serialise an error in the form of the knowledge and workspace tools."""
-    return dump_json({"success": False, "error": error, "suggestion": suggestion})
+def make_family(empty: JsonObject, **repeated: str) -> ToolFamily:
+    """Return a family whose answers and errors are JSON, the errors with the fields of an empty answer.
+
+    Args:
+        empty: The fields with their values.
+        repeated: By field, the argument that it repeats if that is a non-empty string.
+    """
+
+    def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
+        texts = {field: text for field, name in repeated.items() if isinstance(text := given.get(name), str) and text}
+        fields = empty | {field: text[:MAX_TITLE_CHARS] for field, text in texts.items()}
+        return dump_json({"success": False, "error": error, "suggestion": suggestion, **fields})
+
+    return ToolFamily(render=dump_json, failure=failure)
 
 
-PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)
+PLAIN_FAMILY = make_family({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

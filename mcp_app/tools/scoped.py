@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from mcp_app.arguments import METADATA_ARGUMENT, NAMES_ARGUMENT, Argument, make_missing_error
@@ -17,7 +17,7 @@ from mcp_app.paging import (
     format_next_call,
     to_one_line,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, pick
+from mcp_app.tool import Call, Tool, make_family, make_schema, pick
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
@@ -40,29 +40,12 @@ from workbench.types import (
 if TYPE_CHECKING:
     from workbench.services.search import DocumentHit, SourcePlace
 
-# Common arguments and the form of errors
+# Common arguments
 
 QUERY = Argument("query", "string", "2 to 5 keywords.", required=True)
 OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 DEFAULT_COUNT = 5
 MATCH_COUNT = Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
-
-
-def make_family(empty: JsonObject, **repeated: str) -> ToolFamily:
-    """Return a family whose errors have the fields of an empty answer.
-
-    Args:
-        empty: The fields with their values.
-        repeated: By field, the argument that it repeats if that is a non-empty string.
-    """
-
-    def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-        texts = {field: text for field, name in repeated.items() if isinstance(text := given.get(name), str) and text}
-        fields = empty | {field: text[:MAX_TITLE_CHARS] for field, text in texts.items()}
-        return dump_json({"success": False, "error": error, "suggestion": suggestion, **fields})
-
-    return ToolFamily(render=dump_json, failure=failure)
-
 
 # Results as pages (documents) and chunks (passages)
 

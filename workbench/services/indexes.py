@@ -56,12 +56,11 @@ class IndexOffer:
         # one title lists three languages
         names = [name.replace(", ", "/").replace(" or ", "/") for name in self.languages]
         spoken = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-        minutes = max(1, round(self.seconds / 60))
-        passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
+        minutes = count_text(max(1, round(self.seconds / 60)), "minute")
         return (
-            f"{passages} in {spoken}, which the model {self.model} was not trained for. An index with the model "
-            f"{OFFERED_MODEL} finds them by meaning too. Building it takes about {minutes:,} "
-            f"minute{'' if minutes == 1 else 's'}; searches continue in the meantime."
+            f"{count_text(self.passages, 'passage')} in {spoken}, which the model {self.model} was not trained for. An "
+            f"index with the model {OFFERED_MODEL} finds them by meaning too. Building it takes about {minutes}; "
+            "searches continue in the meantime."
         )
 
     @property

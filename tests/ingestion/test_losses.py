@@ -697,6 +697,7 @@ SERIES = (
     "<c:cat><c:strRef><c:strCache><c:pt idx='0'><c:v>Visby</c:v></c:pt></c:strCache></c:strRef></c:cat>"
     "<c:val><c:numRef><c:numCache><c:pt idx='0'><c:v>41</c:v></c:pt></c:numCache></c:numRef></c:val></c:ser>"
 )
+CHART_FRAME = f'<c:chart xmlns:c="{SCHEMAS}/c" xmlns:r="{SCHEMAS}/officeDocument/2006/relationships" r:id="xchart"/>'
 CONTROLS = """<xml xmlns:v="urn:schemas-microsoft-com:vml" xmlns:x="urn:schemas-microsoft-com:office:excel">
 <v:shape><v:textbox><div><font>Fenced</font></div></v:textbox>
 <x:ClientData ObjectType="Checkbox"><x:Checked>1</x:Checked></x:ClientData></v:shape>
@@ -745,7 +746,7 @@ def test_the_address_of_linked_words_on_a_slide_is_read_and_that_of_a_shape_coun
 
 
 def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
-    chart = (f'<x xmlns="{SCHEMAS}/x"/>', CHART.format(SERIES))
+    chart = (f"<x>{CHART_FRAME}</x>", CHART.format(SERIES))
     document = read(add_parts(make_book(), drawing=chart, vmlDrawing=(CONTROLS, "")), "a.xlsx")
     chart_text = "Passengers\n\n|  | 2030 |\n| --- | --- |\n| Visby | 41 |"
     assert document.text == f"{TABLE}\n\n☒ Fenced\n☐ Roofed\n[Image: Plan of the quay]\n\n{chart_text}"
@@ -800,8 +801,8 @@ def test_a_sheet_has_the_alternative_texts_of_charts_groups_and_shapes() -> None
     shapes = "".join(
         f'<x:{tag}><x:cNvPr descr="{alt}"/></x:{tag}>' for tag, alt in (("sp", "Yard"), ("graphicFrame", "Rise"))
     )
-    drawing = f'<x:wsDr xmlns:x="{SCHEMAS}/x"><x:grpSp><x:cNvPr descr="Plan"/>{shapes}</x:grpSp><x:pic/></x:wsDr>'
-    document = read(add_parts(make_book(), drawing=(drawing, CHART.format(SERIES))), "a.xlsx")
+    drawing = f'<x:wsDr xmlns:x="{SCHEMAS}/x"><x:grpSp><x:cNvPr descr="Plan"/>{shapes}</x:grpSp><x:pic/>{{}}</x:wsDr>'
+    document = read(add_parts(make_book(), drawing=(drawing.format(CHART_FRAME), CHART.format(SERIES))), "a.xlsx")
     assert "[Image: Plan]\n\n[Image: Yard]\n\n[Image: Rise]\n\nPassengers" in document.text
     assert document.metadata["left_out"] == {"images without alternative text": 1}
 

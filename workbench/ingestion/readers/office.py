@@ -1549,12 +1549,10 @@ class SlideReader:
             relation = frame.part.rels.get(key)
             return parse_xml(relation.target_part.blob) if relation is not None and not relation.is_external else None
 
-        for lines, rows in read_graphics(element, load):
-            return "\n\n".join(filter(None, [format_list(lines), format_markdown_table(rows) if rows else ""]))
         names = set(map(local_name, element.iter()))
         leave_out("embedded files", "oleObj" in names)
         leave_out("3D models", "model3d" in names)
-        return ""
+        return "\n\n".join(format_graphics(element, load))
 
 
 def _list_backgrounds(slide: Slide) -> Iterator[SlideLayout | SlideMaster]:
@@ -1729,21 +1727,15 @@ def format_link(text: str, address: str) -> str:
     return text if is_shown or address.startswith("#") else f"[{text}]({address})"
 
 
-def format_chart(root: XmlElement) -> str:
-    """Return a chart's title and its values as a Markdown table, or "" if it stores none."""
-    title, rows = read_chart(root)
-    return "\n\n".join(filter(None, [title, format_markdown_table(rows) if rows else ""]))
-
-
-def describe_shape(element: XmlElement) -> str:
-    """Return the first alternative text of a shape or of a shape in it, or "" if there is none."""
-    properties = (one for one in element.iter() if local_name(one) == "cNvPr")
-    return next((text for one in properties if (text := format_alt_text(one.get("descr") or one.get("title")))), "")
+def format_graphics(element: XmlElement, load: Callable[[str], XmlElement | None]) -> Iterator[str]:
+    """Yield the charts and diagrams of a drawing as Markdown."""
+    for lines, rows in read_graphics(element, load):
+        yield "\n\n".join(filter(None, [format_list(lines), format_markdown_table(rows) if rows else ""]))
 
 
 # --- EPUB: the chapters in spine order, as Markdown ---
 
-CHAPTER_MEDIA_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
+CHAPTER_MEDIA_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/x-dtbook+xml")
 EPUB_PROPERTIES = {
     "title": "title",
     "creator": "author",

@@ -27,14 +27,12 @@ from workbench.ingestion.readers.office import (
     choose_alternatives,
     drop_title,
     format_alt_text,
-    format_chart,
+    format_graphics,
     format_link,
-    format_list,
     format_symbols,
     is_damaged,
     list_alt_texts,
     read_core_properties,
-    read_diagram,
     read_shape_text,
 )
 from workbench.ingestion.text import (
@@ -619,13 +617,8 @@ def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Ite
         yield from list_alt_texts(root)
         pictures = root.iterfind(".//{*}pic")
         leave_out(UNDESCRIBED, sum(not list_alt_texts(picture) for picture in pictures))
-        for part_kind, part in book.links(path).values():
-            inner = book.parse(part) if part_kind in ("chart", "chartEx", "diagramData") else None
-            if inner is not None and part_kind == "diagramData":
-                yield (text := format_list(read_diagram(inner)))
-                leave_out("diagrams", not text)
-            elif inner is not None:
-                yield format_chart(inner)
+        targets = {key: part for key, (_, part) in book.links(path).items()}
+        yield from format_graphics(root, lambda key, targets=targets: book.parse(targets.get(key, "")))
 
 
 def _read_controls(root: XmlElement) -> dict[str, str]:

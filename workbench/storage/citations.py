@@ -139,5 +139,5 @@ class Citations(Table):
         return int(self._value("citations_held", {"ids": list(ids), "source_id": source_id}))
 
     def _read(self, name: str, scope: ResolvedScope, **values: object) -> list[Row]:
-        query = statement(name, links="links_in_scope", scope=choose_scope_predicate(scope))
+        query = statement(name, scope=choose_scope_predicate(scope))
         return self._database.rows(query, {**scope_parameters(scope), **values})

@@ -672,9 +672,10 @@ def _apply_settings(engine: Engine, url: str) -> None:
 # Named SQL statements from ``sql/*.sql``.
 #
 # A file consists of blocks that start with ``-- name: purpose``. The tables of an index are written as the placeholders
-# ``{data}``, ``{lexicon}`` and ``{postings}``; values are always bound parameters.
+# ``{data}``, ``{lexicon}`` and ``{postings}``, and another block by its name; values are always bound parameters.
 
 _HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"(?<!\{)\{([a-z0-9_]+)\}(?!\})")
 _PURPOSE = re.compile(r"\A(\s*--.*\n)*")  # further comment lines, which are not sent to the server
 
 
@@ -694,7 +695,7 @@ def _statements() -> dict[str, str]:
 
 @cache
 def statement(name: str, index: str | None = None, **parts: str | int) -> sql.SQL:
-    """Return a named statement with the tables of ``index`` and nested statements filled in.
+    """Return a named statement with the tables of ``index`` and the statements that it names filled in.
 
     Args:
         name: Name of the statement.
@@ -706,12 +707,10 @@ def statement(name: str, index: str | None = None, **parts: str | int) -> sql.SQ
     if index is not None:
         tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
         tables["postings_key"] = sql.Identifier(f"postings_{index}_pkey")
-    names = list(parts)
-    nested = {
-        name: sql.SQL(str(part))  # pyright: ignore[reportArgumentType] - a number
-        if isinstance(part := parts[name], int)
-        else statement(part, index, **{later: parts[later] for later in names[place + 1 :]})
-        for place, name in enumerate(names)
-    }
-    composed = sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]
+    body, given = _statements()[name], list(parts.items())
+    nested = {other: statement(other, index, **parts) for other in _PLACEHOLDER.findall(body) if other in _statements()}
+    for place, (key, part) in enumerate(given):
+        later = dict(given[place + 1 :])
+        nested[key] = sql.SQL(str(part)) if isinstance(part, int) else statement(part, index, **later)  # pyright: ignore[reportArgumentType] - a number
+    composed = sql.SQL(body).format(**tables, **nested)  # pyright: ignore[reportArgumentType]
     return sql.SQL(composed.as_string())  # pyright: ignore[reportArgumentType] - composed once, not per call

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.storage.database import Connection, Row, Table, bind_json, clean_parameters, fetch_one, new_id, statement
+from workbench.storage.database import Connection, Table, bind_json, clean_parameters, fetch_one, new_id, statement
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.types import APART_TYPES, Document, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
@@ -26,12 +26,7 @@ class SourcePlace(Value):
     scope: str
     project_id: str | None  # None for a global source
     folder_name: str | None  # None outside folders
-    tags: tuple[str, ...]
-
-
-def _place(row: Row) -> SourcePlace:
-    fields: Row = {**row, "tags": tuple(row["tags"])}
-    return SourcePlace(**fields)
+    tags: Sequence[str]
 
 
 class DocumentFacts(Table):
@@ -39,7 +34,8 @@ class DocumentFacts(Table):
 
     def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
         """Return projects and folders of sources, by source id."""
-        return {row["source_id"]: _place(row) for row in self._rows("source_places", {"ids": sorted(set(source_ids))})}
+        rows = self._rows("source_places", {"ids": sorted(set(source_ids))})
+        return {row["source_id"]: SourcePlace(**row) for row in rows}
 
     def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
         rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
@@ -113,11 +109,11 @@ class Documents(Table):
         """
         parameters = _conditions(source_id, document_type, contains, named)
         parameters |= {"limit": limit, "offset": offset}
-        return [Document(**row) for row in self._rows("document_list", parameters, conditions="document_conditions")]
+        return [Document(**row) for row in self._rows("document_list", parameters)]
 
     def count(self, **conditions: str | None) -> int:
         """Return the number of documents that ``list`` would return with the same conditions, without a limit."""
-        return int(self._value("document_count", _conditions(**conditions), conditions="document_conditions"))
+        return int(self._value("document_count", _conditions(**conditions)))
 
     def find_lines(
         self, ids: Sequence[str], text: str, *, match_case: bool, limit: int, offset: int

@@ -104,7 +104,8 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
         grown = state is None or abs(passages - state.passages) >= MIN_GROWTH * state.passages
         if row["is_built"] and state and state.is_final and not grown:
             return state
-        return _ensure_recall(database, index, state if row["is_built"] else None, passages, say or _ignore_message)
+        state = state if row["is_built"] else None
+        return _ensure_recall(database, index, state, passages, say or (lambda _: None))
 
 
 def _ensure_recall(database: Database, index: str, state: GraphState | None, passages: int, say: Say) -> GraphState:
@@ -178,7 +179,3 @@ def measure_recall(connection: Connection, index: str, ef_search: int, passages:
     values = {"passages": passages, "half": SAMPLE_SIZE // 2}
     row = fetch_one(connection.execute(statement("graph_self_recall", index), values, prepare=False))
     return int(row["found"]), int(row["asked"])
-
-
-def _ignore_message(text: str) -> None:
-    """Ignore a message."""

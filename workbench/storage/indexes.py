@@ -11,7 +11,7 @@ from workbench.storage.database import Connection, Row, Table, statement
 from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.types import Index, JsonValue, ParameterValue
 
-_LIST = statement("index_list", graph_serves="graph_serves")
+_LIST = statement("index_list")
 
 
 def check_index_name(name: str) -> None:
@@ -36,7 +36,7 @@ class Indexes(Table):
         Raises:
             NotFound: There is no such index; the message lists the existing ones.
         """
-        row = self._row("index_get", {"name": name, **SERVING_PARAMETERS}, graph_serves="graph_serves")
+        row = self._row("index_get", {"name": name, **SERVING_PARAMETERS})
         if row is None:
             valid = list_choices(index.name for index in self.list())
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")

@@ -71,13 +71,13 @@ class EmbeddingParts(Table):
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
-        rows = self._rows("embedding_parts_adopt", values, gone="job_part_gone")
+        rows = self._rows("embedding_parts_adopt", values)
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
         """Take the first part (for one model) that is waiting or whose holder is gone; the taker must hold a lock."""
         values = {"job_id": job_id, "holder": holder, "model": model, "most": MAX_ATTEMPTS}
-        row = self._row("embedding_part_take", values, gone="job_part_gone")
+        row = self._row("embedding_part_take", values)
         return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
 
     def done(self, part_id: int, holder: str, vectors: NDArray[np.float32], bits: Sequence[bytes] | None) -> None:
@@ -91,7 +91,7 @@ class EmbeddingParts(Table):
 
     def fetch_states(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
         """Return whether each of these parts is done; parts that are gone are omitted."""
-        rows = self._rows("embedding_parts_done", {"ids": list(ids), "most": MAX_ATTEMPTS}, gone="job_part_gone")
+        rows = self._rows("embedding_parts_done", {"ids": list(ids), "most": MAX_ATTEMPTS})
         return [EmbeddingPartState(**row) for row in rows]
 
     def vectors(self, part_id: int) -> Iterator[tuple[bytes, Vectors]]:
@@ -307,8 +307,7 @@ class JobParts(Table):
     def plan_index(self, job_id: str, index: str, dataset: str | None, part_bytes: int) -> None:
         """Split the documents that an index lacks into parts of about ``part_bytes`` bytes of text, and store them."""
         values = {"job_id": job_id, "index": index, "dataset": dataset, "part_bytes": part_bytes}
-        missing = "documents_missing_from_index"
-        self._rows("job_parts_plan_index", values, missing=missing)
+        self._rows("job_parts_plan_index", values)
 
     def are_planned(self, job_id: str) -> bool:
         return bool(self._value("job_parts_planned", {"job_id": job_id}))
@@ -316,7 +315,7 @@ class JobParts(Table):
     def take(self, job_id: str, holder: str) -> Part | None:
         """Take the first part that is waiting or whose holder is gone; ``holder`` must be the name of a held lock."""
         values = {"job_id": job_id, "holder": holder, "most": MAX_ATTEMPTS}
-        row = self._row("job_part_take", values, gone="job_part_gone")
+        row = self._row("job_part_take", values)
         return None if row is None else Part(**row)
 
     def done(
@@ -342,7 +341,7 @@ class JobParts(Table):
         self._rows("job_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def tally(self, job_id: str) -> PartsTally:
-        counts = statement("job_parts_tally", gone="job_part_gone")
+        counts = statement("job_parts_tally")
         return PartsTally(**self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS}) or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:

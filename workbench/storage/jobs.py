@@ -120,7 +120,7 @@ def name_queues(kinds: Iterable[str]) -> list[str]:
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
-# of a lock; the same expression is in jobs.sql and job_parts.sql
+# of a lock; the same expression is in job_parts.sql
 NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
@@ -279,7 +279,7 @@ class Jobs(Table):
 
     def get(self, job_id: str) -> Job:
         """Return a job. Raises NotFound."""
-        return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT), standing="job_standing"))
+        return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT)))
 
     def list(
         self,
@@ -291,7 +291,7 @@ class Jobs(Table):
         offset: int = 0,
     ) -> list[Job]:
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
-        return [parse_job(row) for row in self._rows("job_list", parameters, standing="job_standing")]
+        return [parse_job(row) for row in self._rows("job_list", parameters)]
 
     def count(self, *, kind: str | None = None, status: str | None = None) -> int:
         """Return the number of jobs that ``list`` would return without a limit."""
@@ -299,14 +299,14 @@ class Jobs(Table):
 
     def list_unfinished(self, kind: str) -> list[Job]:
         """Return the waiting and running jobs of a kind, oldest first."""
-        return [parse_job(row) for row in self._rows("job_unfinished", {"kind": kind}, standing="job_standing")]
+        return [parse_job(row) for row in self._rows("job_unfinished", {"kind": kind})]
 
     def with_parameters(
         self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
     ) -> Job | None:
         """Return the newest job of a kind whose parameters include the given ones, optionally only unfinished ones."""
         given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
-        row = self._row("job_with_parameters", given, standing="job_standing")
+        row = self._row("job_with_parameters", given)
         return None if row is None else parse_job(row)
 
     def any_queued(self, kinds: Sequence[str]) -> bool:
@@ -326,7 +326,7 @@ class Jobs(Table):
 
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and ingests and index builds of the last day that were not dismissed."""
-        return [parse_job(row) for row in self._rows("job_in_view", standing="job_standing")]
+        return [parse_job(row) for row in self._rows("job_in_view")]
 
     def heard(self) -> dict[str, datetime]:
         """Return the last heartbeat of the worker of each running job, by job id."""
@@ -514,7 +514,7 @@ class Workload(Value):
 def fetch_workload(database: Database) -> Workload:
     """Return the current workload. Raises StorageError if the database is unreachable."""
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
-    rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
+    rows = database.rows(statement("work_going_on"), {"limit": MAX_JOBS_SHOWN})
     loads: list[JobLoad] = []
     for row in rows:
         job = parse_job(row)

@@ -89,12 +89,12 @@ class Rankers(Table):
     """The table ``rankers``, without the built-in ranker."""
 
     def list(self) -> list[Ranker]:
-        return [_ranker(row) for row in self._rows("ranker_list", {"name": None})]
+        return [Ranker(**row) for row in self._rows("ranker_list", {"name": None})]
 
     def get(self, name: str) -> Ranker:
         """Return a ranker. Raises NotFound."""
         missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
-        return _ranker(self._get("ranker_list", {"name": name}, missing))
+        return Ranker(**self._get("ranker_list", {"name": name}, missing))
 
     def add(self, ranker: Ranker) -> bool:
         names = ("name", "trained_on", "index", "note", "version", "questions")
@@ -114,8 +114,3 @@ class Rankers(Table):
             connection.execute(statement("ranker_forget_runs"), {"name": name})
             connection.execute(statement("ranker_withdraw"), {"name": name})
             return connection.execute(statement("ranker_delete"), {"name": name}).fetchone() is not None
-
-
-def _ranker(row: Row) -> Ranker:
-    values = {key: value for key, value in row.items() if key != "index_name"}
-    return Ranker(**values, index=row["index_name"])

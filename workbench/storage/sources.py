@@ -64,12 +64,12 @@ class Sources(Table):
     ) -> list[Source]:
         """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` requests them."""
         parameters = _conditions(scope, project_id, source_type) | {"limit": limit, "offset": offset}
-        return [_source(row) for row in self._rows("source_list", parameters, conditions="source_conditions")]
+        return [_source(row) for row in self._rows("source_list", parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return the number of sources that ``list`` would return without a limit."""
         conditions = _conditions(scope, project_id, source_type)
-        return int(self._value("source_count", conditions, conditions="source_conditions"))
+        return int(self._value("source_count", conditions))
 
     def ids(self) -> list[str]:
         """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
@@ -83,7 +83,7 @@ class Sources(Table):
         """Return a source by its id. Raises NotFound."""
         parameters = _conditions() | {"id": source_id, "limit": 1, "offset": 0}
         missing = NotFound("source", source_id, VALID_IDS_HINT)
-        return _source(self._get("source_list", parameters, missing, conditions="source_conditions"))
+        return _source(self._get("source_list", parameters, missing))
 
     def find(self, key: str) -> Source:
         """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if there are several."""

@@ -66,21 +66,21 @@ links AS (
     FROM citation_links c JOIN inside f ON f.document_id = c.document_id LEFT JOIN inside t ON t.document_id = c.to_document)
 
 -- citation_pairs: each pair of documents in which one cites the other
-{links}
+{links_in_scope}
 SELECT l.document_id AS source, l.to_document AS target, max(l.confidence) AS confidence, count(*) AS links,
     (array_agg(l.context ORDER BY l.position))[1] AS context
 FROM links l WHERE l.to_document <> l.document_id
 GROUP BY l.document_id, l.to_document ORDER BY l.document_id, l.to_document
 
 -- broken_links: links that should lead to a document of the source and do not; external addresses are not judged
-{links}
+{links_in_scope}
 SELECT l.document_id, d.title, l.target, l.context
 FROM links l JOIN documents d ON d.id = l.document_id
 WHERE l.to_document IS NULL AND NOT l.leads_out AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
 ORDER BY d.title, l.position LIMIT %(limit)s
 
 -- citation_counts: the number of links by kind of target; the parts add up to the total
-{links}
+{links_in_scope}
 SELECT count(*) AS links, count(l.to_document) FILTER (WHERE l.to_document <> l.document_id) AS resolved,
     count(*) FILTER (WHERE l.to_document = l.document_id) AS within,
     count(*) FILTER (WHERE l.to_document IS NULL AND NOT l.leads_out AND l.url IS NULL AND (l.kind = 'path' OR coalesce(cardinality(l.keys), 0) = 0))

@@ -52,10 +52,10 @@ CROSS JOIN LATERAL (SELECT count(*) AS documents_count, max(d.updated_at) AS cha
 CROSS JOIN LATERAL (SELECT coalesce(sum(i.passages), 0)::bigint AS passages_count
     FROM documents d JOIN index_documents i ON i.document_id = d.id JOIN indexes x ON x.name = i.index_name
     WHERE d.source_id = s.id AND (x.is_default OR x.dataset = s.id)) passages
-WHERE {conditions} ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
+WHERE {source_conditions} ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
 
 -- source_count: the number of sources under the same conditions
-SELECT count(*) AS n FROM sources s WHERE {conditions}
+SELECT count(*) AS n FROM sources s WHERE {source_conditions}
 
 -- source_titles: ids and titles of all sources except evaluation corpora, in order of creation
 SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
@@ -178,10 +178,10 @@ SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_has
     d.updated_at,
     coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
         WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
-FROM documents d JOIN sources s ON s.id = d.source_id WHERE {conditions} ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
+FROM documents d JOIN sources s ON s.id = d.source_id WHERE {document_conditions} ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
 
 -- document_count: the number of documents under the same conditions
-SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id WHERE {conditions}
+SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id WHERE {document_conditions}
 
 -- document_get: one document with its text
 SELECT d.id, d.source_id, d.key, d.title, d.path, d.url, d.document_type, d.content_hash, d.text, d.language, d.metadata, d.pages,

@@ -6,14 +6,14 @@ RETURNING id
 -- embedding_parts_adopt: take over the parts of a dead owner that start with one of these texts
 UPDATE embedding_parts e SET owner = %(owner)s
 WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::bytea[])
-  AND (SELECT {gone} FROM (SELECT e.owner AS holder) AS o)
+  AND (SELECT {job_part_gone} FROM (SELECT e.owner AS holder) AS o)
 RETURNING id, hashes, state
 
 -- embedding_part_take: take the first part that waits or whose holder is gone
 -- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
 WITH next AS MATERIALIZED (
     SELECT id FROM embedding_parts
-    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
+    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {job_part_gone})
       AND (%(model)s::text IS NULL OR model = %(model)s)
     ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 )
@@ -29,7 +29,7 @@ UPDATE embedding_parts SET state = 'waiting', holder = NULL, times = times - 1
 WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 
 -- embedding_parts_done: which of these parts are done, and which were given up
-SELECT id, passages, state = 'done' AS done, state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone}) AS given_up
+SELECT id, passages, state = 'done' AS done, state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {job_part_gone}) AS given_up
 FROM embedding_parts WHERE id = ANY(%(ids)s)
 
 -- embedding_part_vectors: the result of a part

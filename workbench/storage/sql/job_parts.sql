@@ -10,7 +10,7 @@ FROM (
     SELECT id, place, size, (sum(size) OVER (ORDER BY place) - size)::bigint / %(part_bytes)s::bigint AS part
     FROM (
         SELECT d.id, octet_length(d.text) AS size, row_number() OVER (ORDER BY d.created_at, d.key, d.id) AS place
-        FROM documents d WHERE d.id IN (SELECT id FROM ({missing}) AS missing)
+        FROM documents d WHERE d.id IN (SELECT id FROM ({documents_missing_from_index}) AS missing)
     ) AS sized
 ) AS parted
 GROUP BY part
@@ -29,7 +29,7 @@ NOT EXISTS (
 -- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
 WITH next AS MATERIALIZED (
     SELECT position FROM job_parts
-    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
+    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {job_part_gone})
     ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
 )
 UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
@@ -51,7 +51,7 @@ SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(
     coalesce(sum(weight) FILTER (WHERE state = 'busy'), 0)::bigint AS weight_busy,
     (SELECT count(DISTINCT h.holder) FROM (SELECT holder FROM job_parts WHERE job_id = %(job_id)s
         UNION ALL SELECT holder FROM embedding_parts WHERE job_id = %(job_id)s) AS h) AS holders,
-    count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up
+    count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {job_part_gone})) AS given_up
 FROM job_parts WHERE job_id = %(job_id)s
 
 -- job_parts_results: the results of finished parts

@@ -7,20 +7,17 @@ CASE WHEN j.status IN ('queued', 'running') THEN extract(epoch FROM clock_timest
 CASE WHEN j.status = 'running' THEN (
     SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)::float FROM procrastinate_jobs q
         JOIN procrastinate_workers w ON w.id = q.worker_id WHERE q.lock = j.id AND q.status = 'doing' LIMIT 1) END AS silent,
-j.status = 'running' AND EXISTS (
-    SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
-    WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(j.id, 7215004)) AS is_held,
+j.status = 'running' AND (SELECT NOT {job_part_gone} FROM (SELECT j.id AS holder) AS h) AS is_held,
 CASE WHEN j.status IN ('queued', 'running') THEN (
     SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '15 seconds') END AS workers,
 CASE WHEN j.status = 'queued' THEN EXISTS (
     SELECT FROM jobs other WHERE other.status = 'running' AND other.id <> j.id) END AS are_busy
 
 -- job_get: one job
-SELECT j.*, {standing} FROM jobs j WHERE id = %(id)s
+SELECT j.*, {job_standing} FROM jobs j WHERE id = %(id)s
 
 -- job_list: jobs, newest first; NULL parameters are ignored
-SELECT j.*, {standing} FROM jobs j WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
+SELECT j.*, {job_standing} FROM jobs j WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
 ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
 
@@ -29,15 +26,15 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
   AND (%(status)s::text IS NULL OR status = %(status)s)
 
 -- job_unfinished: jobs of a kind that wait or run, oldest first
-SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
+SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
 -- job_with_parameters: the newest job of a kind whose parameters include the given ones, optionally only waiting or running ones
-SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s
+SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s
   AND (NOT %(unfinished)s OR status IN ('queued', 'running'))
 ORDER BY created_at DESC, id LIMIT 1
 
 -- job_in_view: unfinished jobs, and finished ingests and builds until they are dismissed
-SELECT j.*, {standing} FROM jobs j WHERE status IN ('queued', 'running')
+SELECT j.*, {job_standing} FROM jobs j WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
@@ -128,7 +125,7 @@ SELECT EXISTS (
 ) AS waiting
 
 -- work_going_on: the jobs that run or wait, oldest first, and how far their parts are
-SELECT j.*, {standing}, p.parts, p.parts_done, p.hands
+SELECT j.*, {job_standing}, p.parts, p.parts_done, p.hands
 FROM jobs j CROSS JOIN LATERAL (
     SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS parts_done, count(DISTINCT holder) AS hands
     FROM job_parts WHERE job_id = j.id

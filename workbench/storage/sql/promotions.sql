@@ -37,7 +37,8 @@ VALUES (%(name)s, %(weights)s, %(trained_on)s, %(version)s, %(index)s, %(questio
 ON CONFLICT DO NOTHING RETURNING name
 
 -- ranker_list: rankers by name; NULL is ignored
-SELECT * FROM rankers WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name
+SELECT name, weights, trained_on, version, index_name AS index, questions, figures, note, created_at FROM rankers
+WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name
 
 -- ranker_delete: delete a ranker that no promotion uses
 DELETE FROM rankers WHERE name = %(name)s RETURNING name

@@ -134,7 +134,7 @@ def find_spellings(question: str) -> dict[str, tuple[int, int]]:
     for dotted in re.finditer(r"\B\.([^\W_]+)", question):
         spellings[f"dot{dotted[1].lower()}"] = places[dotted.start(1)], 1
     for place, folded in enumerate((word[0].lower() for word in words[:MAX_SPELT_WORDS]), start=1):
-        if len(folded) > 2 and folded.isalpha():
+        if 2 < len(folded) < MAX_NAME_CHARS and folded.isalpha():
             signed = (f"{folded[:at]}{sign}{folded[at:]}" for at in range(1, len(folded)) for sign in "-.")
             spellings |= dict.fromkeys([*signed, *([f".{folded[3:]}"] if folded.startswith("dot") else [])], (place, 1))
     return spellings

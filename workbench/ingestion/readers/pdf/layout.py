@@ -268,9 +268,12 @@ class PageGlyphs:
         }
 
     def count_unmapped(self) -> int:
-        """Return the number of glyphs that the font maps to no character."""
+        """Return the number of glyphs without a character: in the map of their font, or because it has none."""
         marks = (match.start() for match in re.finditer(NO_CHARACTER, self.text))
-        return sum(not self._library.FPDFText_IsHyphen(self._page, at) for at in marks)
+        unmapped = sum(not self._library.FPDFText_IsHyphen(self._page, at) for at in marks)
+        words = (match.span() for match in re.finditer(r"[^\s\0-\x1f]+", self.text))  # control characters count anyway
+        lost = (end - at for at, end in words if self._library.FPDFText_HasUnicodeMapError(self._page, at) == 1)
+        return unmapped + sum(lost)
 
     def _mode(self, at: int) -> int:
         run = ctypes.c_void_p(self._library.FPDFText_GetTextObject(self._page, at))

@@ -337,12 +337,12 @@ def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int
 def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
-    undecodable = len(UNDECODABLE_CHARACTER.findall(page.text))
-    complexity = page.complexity  # which counts no character of a font without a Unicode map
+    undecodable, unmapped = len(UNDECODABLE_CHARACTER.findall(page.text)), glyphs.count_unmapped()
+    complexity = page.complexity
     garbled = (
-        undecodable > letters
+        max(undecodable, 2 * unmapped) > letters
         or _is_improbable(page.text, letters)
-        or (complexity is not None and (complexity.is_garbled or (not complexity.text_length and letters > 0)))
+        or (complexity is not None and complexity.is_garbled)
     )
     lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
     return PdfPage(
@@ -351,7 +351,7 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         label=read_label(page),
         has_text=bool(page.text.strip()),
         lacks_text=lacks_text,
-        undecodable=0 if lacks_text else undecodable + glyphs.count_unmapped(),
+        undecodable=0 if lacks_text else undecodable + unmapped,
         is_garbled=garbled,
         may_be_scan=covered or (complexity is not None and complexity.image_coverage > MAX_DRAWN_SHARE),
         exceeds=_exceeds_page(page),

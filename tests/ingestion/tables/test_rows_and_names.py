@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from workbench.ingestion.readers.formats import read_bytes
-from workbench.ingestion.readers.header_rows import is_data_row
+from workbench.ingestion.readers.grid import is_data_row
 
 LEFT, WIDTH, HEIGHT = 50, 612, 792
 

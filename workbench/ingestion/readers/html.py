@@ -19,8 +19,7 @@ from lxml import (
 )
 
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import format_cell
-from workbench.ingestion.readers.header_rows import merge_header_rows
+from workbench.ingestion.readers.grid import format_cell, merge_header_rows
 from workbench.ingestion.text import (
     HIDDEN_MARK,
     count_cut_parts,

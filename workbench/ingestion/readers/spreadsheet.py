@@ -14,8 +14,14 @@ from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
-from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
+from workbench.ingestion.readers.grid import (
+    drop_empty,
+    fits_table,
+    format_cell,
+    is_amount,
+    merge_header_rows,
+    rows_to_text,
+)
 from workbench.ingestion.readers.office import (
     CHECKED_BOX,
     DAMAGED_PARTS,

@@ -19,8 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.ocr.images import Box
-from workbench.ingestion.readers.grid import format_markdown_table
-from workbench.ingestion.readers.header_rows import AMOUNT_MARK, is_data_row, merge_header_rows
+from workbench.ingestion.readers.grid import AMOUNT_MARK, format_markdown_table, is_data_row, merge_header_rows
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutCell, ParsedPage, TextItem

@@ -59,7 +59,7 @@ from evals.experiments.runs import (
     repeat_cells,
     run_strategies,
 )
-from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
+from evals.gateway import IndexedCorpus, index_corpus, list_documents, read_judged_texts, resolve_scope
 from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
@@ -765,14 +765,18 @@ def read_pool(test_set: TestSet, text: str, rater: str = "") -> PoolReading:
 def add_judgments(
     wb: Workbench, test_set: TestSet, key: str, text: str, rater: str = ""
 ) -> tuple[TestSet, PoolReading]:
-    """Return a test set with the judgments of a judged pool; a stored one gets a new version.
+    """Return a test set with the judgments of a judged pool on documents that exist; a stored one gets a new version.
 
     Args:
         key: Title or id of the test set; one that is not stored is changed for this run only.
         rater: Who judged the pool, if several do.
     """
-    read = read_pool(test_set, text, rater)
-    store = TestSetStore(wb)
+    read, ids = read_pool(test_set, text, rater), index_corpus(wb, test_set).ids
+    present = set(ids or (one.id for one in list_documents(wb, resolve_scope(wb, test_set.scope))))
+    absent = dict.fromkeys(one.document for one in read.judgments if one.document not in present)
+    judgments = tuple(one for one in read.judgments if one.document in present)
+    problems = (*read.problems, *(f"The test set does not search a document {key!r}." for key in absent))
+    read, store = replace(read, judgments=judgments, problems=problems), TestSetStore(wb)
     if read.judgments and key in {name for info in store.list() for name in (info.id, info.title)}:
         store.judge_all(key, read.judgments, rater=rater)
         return replace(store.load(key), scope=test_set.scope), read

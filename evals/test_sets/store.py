@@ -140,13 +140,14 @@ class TestSetStore:
         """Change the title, the description or the number of grades; this does not create a new version.
 
         Raises:
-            InvalidInput: The title or the number of grades is not valid, or a rater has used higher grades.
+            InvalidInput: The title or the number of grades is not valid, or higher grades of its scale are used.
         """
         info, checked = self.info(key), None if title is None else check_title(title)
         if grades is not None:
-            highest = max((rating.judgment.grade for rating in self.ratings(info.id) if rating.rater), default=0)
+            used = (rating.judgment.grade for rating in self.ratings(info.id))
+            highest = max((grade for grade in used if grade < info.grades), default=0)  # qrels may have others
             if highest >= _check_grades(grades):
-                raise InvalidInput(f"A rater has used the grade {highest}; {grades} grades end at {grades - 1}.")
+                raise InvalidInput(f"A judgment has the grade {highest}; {grades} grades end at {grades - 1}.")
         return _parse_info(self._tables.update(info.id, checked, description, grades))
 
     def delete(self, key: str) -> TestSetInfo:

@@ -16,6 +16,7 @@ from evals.experiments.runs import Ranking, score_answers
 from evals.measures.metrics import measure_bounds, measure_rankings, measure_unjudged
 from evals.measures.significance import compare_with_best, describe_outcome, find_winner_name
 from evals.test_set import Judgment, Question, TestSet
+from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
@@ -182,5 +183,7 @@ def test_the_command_writes_a_pool_and_uses_its_judgments(wb: Workbench, beir: W
     assert "(perfect, relevant, related, not)" in shown[-1]
     with pytest.raises(InvalidInput, match=f"The folder '{tmp_path.name}' has no none.csv; add it."):
         evaluate(wb, parser.parse_args([*words, "--judgments", str(tmp_path / "none.csv")]), say=shown.append)
-    made, _ = add_judgments(wb, OPEN, "not stored", "id,document,grade\nq1,x,not\n")
-    assert made.qrels["q1"]["x"] == 0 and OPEN.qrels["q1"]["x"] == 1
+    folder = load_test_set(beir())
+    made, read = add_judgments(wb, folder, "not stored", "id,document,grade\nq1,cats,not\nq1,nope,1\n")
+    assert made.qrels["q1"]["cats"] == 0 and folder.qrels["q1"]["cats"] == 2 and "nope" not in made.qrels["q1"]
+    assert read.describe()[1:] == ["Left out: The test set does not search a document 'nope'."]

@@ -145,8 +145,13 @@ def test_the_scale_of_raters_is_kept(pets: Workbench) -> None:
     assert sets.load("Pets").qrels[first][documents["Cats"]] == 3
     with pytest.raises(InvalidInput, match=r"Invalid grade 4 of a rater; use '0 \(not\)'"):
         sets.judge("Pets", first, documents["Cats"], 4, rater="Ada")
-    with pytest.raises(InvalidInput, match="has used the grade 3; 3 grades end at 2"):
+    with pytest.raises(InvalidInput, match="has the grade 3; 3 grades end at 2"):
         sets.update("Pets", grades=3)
+    sets.create("Alone", grades=4)  # also without the name of a rater
+    [own] = sets.add_questions("Alone", ["Why do cats purr?"])
+    sets.judge("Alone", own.id, documents["Cats"], "perfect")
+    with pytest.raises(InvalidInput, match="has the grade 3; 3 grades end at 2"):
+        sets.update("Alone", grades=3)
     with pytest.raises(InvalidInput, match="Invalid number of grades 6"):
         sets.update("Pets", grades=6)
     with pytest.raises(InvalidInput, match="Invalid name '' of a rater"):

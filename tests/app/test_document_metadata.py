@@ -1,6 +1,8 @@
 """Metadata of documents in the library, and the search inside a document."""
 
 from workbench.app.library.page import find_metadata_changes, make_document_row
+from workbench.app.shell.scope_bar import list_metadata_values
+from workbench.app.state.shared import note_change
 from workbench.app.widgets.reader import find_in_text, list_metadata
 from workbench.types import Document
 
@@ -35,3 +37,9 @@ def test_a_row_of_the_list_has_the_metadata_that_says_something():
     known = {"author": "Mei", "status": "draft", "pages": 3, "created": "2024-01-02", "pdf_title": "Gauge"}
     row = make_document_row(Document("doc", "src", "Tide gauge", path="gauge.pdf", metadata=known))
     assert row["notes"] == {"title": "gauge.pdf · author: Mei · status: draft"}
+
+
+def test_the_scope_offers_what_people_wrote_not_what_a_crawl_notes(wb, folder):
+    wb.ingest(folder({"a.md": "---\nstatus: draft\ncrawl_depth: 1\ncrawled_at: 2026-01-02\n---\n# A\n\nText."}))
+    note_change()  # the values are cached until a change
+    assert list_metadata_values(wb, None) == {"status=draft": "status: draft · 1"}

@@ -165,7 +165,7 @@ def _show_scope_choices(
     _show_choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _show_choices("Sources", "source", sources)
     _show_choices("Languages", "language", _list_languages(wb, inside))
-    _show_choices("Metadata", "metadata", _list_metadata(wb, inside))
+    _show_choices("Metadata", "metadata", list_metadata_values(wb, inside))
     with st.container(horizontal=True):
         _show_date("Since", "since")
         _show_date("Until", "until")
@@ -173,7 +173,7 @@ def _show_scope_choices(
         st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
-def _list_metadata(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
+def list_metadata_values(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
     """Return the values of metadata in sources, such as "status: final · 12", by NAME=VALUE."""
     counts = _load_metadata(wb, None if inside is None else tuple(inside), change_count())
     return {item: f"{item.replace('=', ': ', 1)} · {count:,}" for item, count in counts.items()}

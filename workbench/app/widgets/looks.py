@@ -27,7 +27,8 @@ _LATE_PATTERN = re.compile(
 MAX_FILE_NAME_CHARS = 60  # characters of a name of a downloaded file
 MAX_FILES_NAMED = 3  # files listed in a sentence
 # Metadata of documents that lists leave out: dates have a column and a filter of their own, the rest is rarely of use.
-MINOR_METADATA = ("date", "created", "modified", "pages", "pdf_title")
+CRAWL_METADATA = ("links", "links_found", "crawled_at", "crawl_depth", "canonical_url")  # of the crawler itself
+MINOR_METADATA = (*CRAWL_METADATA, "date", "created", "modified", "pages", "pdf_title")
 _LIST_PATTERN = re.compile(r"^(\d+)\.")
 
 

@@ -13,7 +13,7 @@ from workbench.app.state import address
 from workbench.app.state.address import add_base_path
 from workbench.app.state.shared import name_tab, note_change
 from workbench.app.widgets.elements import to_json
-from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.looks import CRAWL_METADATA, escape_markdown
 from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.notices import mount
 from workbench.app.widgets.source_places import TintedText, choose_part, split_by_passages
@@ -156,11 +156,6 @@ def find_document(wb: Workbench) -> Document | None:
         note_change()  # refreshes the results
         st.toast("This document no longer exists.")
         return None
-
-
-CRAWL_METADATA = frozenset(
-    {"links", "links_found", "crawled_at", "crawl_depth", "canonical_url"}
-)  # of the crawler itself
 
 
 def list_metadata(document: Document) -> dict[str, str]:

@@ -425,6 +425,61 @@ def test_the_outputs_of_a_notebook_are_read_in_their_most_readable_form() -> Non
     assert document.metadata["left_out"] == {"tracebacks": 1}
 
 
+def test_folded_cells_of_a_notebook_are_marked_and_what_has_no_text_is_counted() -> None:
+    script = {"output_type": "display_data", "data": {"application/javascript": "draw()"}}
+    folded = {"tags": ["hide-output"], "jupyter": {"source_hidden": True}}
+    picture = {"cell_type": "markdown", "source": "# Tide", "attachments": {"a.png": {"image/png": "AAAA"}}}
+    stream = {"output_type": "stream", "text": "7 m"}
+    cells = [picture, {"cell_type": "code", "source": "x = 7", "outputs": [stream, script], "metadata": folded}]
+    data = json.dumps({"cells": cells}).encode()
+    document = read(data, "a.ipynb")
+    assert document.text == "# Tide\n\n```python (hidden)\nx = 7\n```\n\n```text (hidden)\n7 m\n```"
+    assert document.metadata["left_out"] == {"images": 1, "outputs without text": 1}
+    assert document.metadata["hidden_parts"] == {"cells": 1, "outputs": 2}
+    short = read_draft(data, "a.ipynb", options=ReadingOptions(skip_hidden=True))
+    assert (short.text, short.metadata["left_out"]) == (
+        "# Tide", {"images": 1, "hidden cells": 1, "hidden outputs": 2}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.adoc", "= Tide tables\n\nText."), ("a.rst", "===========\nTide tables\n===========\n\nText."),
+        ("a.tex", "\\documentclass{article}\n\\title{Tide tables}\nText."), ("a.qmd", "# Tide tables\n\nText."),
+        ("a.md", '<h1 align="center">\n  <img src="a.png"><br>\n  Tide tables\n</h1>\n\n# More'),
+    ],
+)  # fmt: skip
+def test_a_marked_text_has_the_title_that_it_names(name: str, text: str) -> None:
+    assert read(text, name).title == "Tide tables" and read(text, "a.txt").title == "a"
+
+
+def test_the_encoding_that_code_and_xml_declare_is_used() -> None:
+    for name, start in (("a.xml", '<?xml version="1.0" encoding="koi8-r"?>'), ("a.php", '<meta charset="koi8-r">')):
+        document = read(f"{start}<a>ок</a>".encode("koi8_r"), name)
+        assert document.text.endswith("<a>ок</a>") and document.metadata["encoding"] == "koi8-r"
+
+
+def test_a_book_without_a_container_is_read_and_pages_and_renditions_it_does_not_show_are_counted() -> None:
+    package, target = zipfile.ZipFile(io.BytesIO(epub(["<p>Story.</p>"]))), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as changed:
+        for name in package.namelist():
+            if name != "META-INF/container.xml":
+                changed.writestr(name, package.read(name))
+        changed.writestr("stray.xhtml", "<p>Stray.</p>")
+    document = read(target.getvalue(), "b.epub")
+    assert document.text == "Story." and document.metadata["left_out"] == {"pages that the book does not list": 1}
+    with zipfile.ZipFile(target, "a") as changed:
+        listed = package.read("META-INF/container.xml").decode().replace("/>", '/><rootfile full-path="b.opf"/>', 1)
+        changed.writestr("META-INF/container.xml", listed)
+    assert read(target.getvalue(), "b.epub").metadata["left_out"]["other renditions of the book"] == 1
+
+
+def test_text_that_a_style_sheet_inserts_for_print_only_is_not_read() -> None:
+    style = '<style media="print">p::after{content:" Printed at the pier"}</style>'
+    assert read(f"{style}<p>Tides.</p>", "a.html").text == "Tides."
+
+
 def test_the_chapters_of_a_book_outside_its_reading_order_come_last() -> None:
     package, target = zipfile.ZipFile(io.BytesIO(epub(["<p>Notes.</p>", "<p>Story.</p>"]))), io.BytesIO()
     with zipfile.ZipFile(target, "w") as changed:

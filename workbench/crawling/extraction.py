@@ -233,10 +233,7 @@ def extract_page(fetched: Response) -> Page:
 
 def _extract_html(fetched: Response) -> Page:
     declared = fetched.charset if find_codec(fetched.charset) else find_charset(fetched.body)
-    body = fetched.body
-    if 0 < body.count(0) < len(body) / 10:
-        body = body.replace(b"\0", b"")  # stray NULs, which browsers ignore; UTF-16 has many more
-    root = parse_page(decode_text(body, fetched.url, declared))
+    root = parse_page(decode_text(fetched.body, fetched.url, declared))
     if root is None:
         return Page("page.md", b"")
     base = (

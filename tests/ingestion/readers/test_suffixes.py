@@ -26,6 +26,7 @@ KEPT_IN_LINKS = frozenset(
         ".mdown", ".text", ".log", ".adoc", ".tex", ".org", ".xhtml", ".csv", ".tsv", ".json", ".jsonl", ".ndjson",
         ".pptx", ".xlsx", ".epub", ".eml", ".mbox", ".rtf", ".docm", ".pptm", ".xlsm", ".png",
         ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".srt", ".vtt", ".ics", ".vcf", ".mht", ".mhtml",
+        ".mkd", ".rmd", ".qmd", ".rest", ".asciidoc",
         ".shtml", ".tab", ".jsonld", ".geojson", ".dotx", ".dotm", ".ppsx", ".ppsm", ".potx", ".xltx", ".xltm",
     )
 )  # fmt: skip

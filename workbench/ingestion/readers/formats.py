@@ -69,7 +69,7 @@ class Reader:
 MARKDOWN_READER = Reader(
     "markdown",
     read_markdown,
-    (".md", ".markdown", ".mdx", ".mdown"),
+    (".md", ".markdown", ".mdx", ".mdown", ".mkd", ".rmd", ".qmd"),
     title="Markdown",
     media_types=("text/markdown", "text/x-markdown"),
     is_prose=True,
@@ -77,7 +77,7 @@ MARKDOWN_READER = Reader(
 TEXT_READER = Reader(
     "text",
     read_plain,
-    (".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org"),
+    (".txt", ".text", ".log", ".rst", ".rest", ".adoc", ".asciidoc", ".tex", ".org"),
     title="text",
     media_types=("text/plain",),
     is_prose=True,

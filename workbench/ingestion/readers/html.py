@@ -520,6 +520,7 @@ MIN_ALT_WORDS = 4  # of an alt text that is kept; shorter ones name logos and ic
 MAX_LINK_SHARE = 0.5  # share of characters in links above which a part is navigation
 STYLED_ATTRIBUTE = "data-workbench-styled"  # set on <html> if a browser has marked invisible elements as "hidden"
 # Possessive and anchored to the start of a rule, so unclosed style sheets of any size take linear time.
+SCREEN_MEDIA = re.compile(r"\A\Z|all|screen", re.IGNORECASE)
 STYLE_RULE = re.compile(r"(?<![^{}@;])([^{}@;]++)\{([^{}]*+)\}")
 STYLE_BLOCK = re.compile(
     r"@[^@{};]*+(?:;|\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\})|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)", re.DOTALL
@@ -776,23 +777,19 @@ def _read_page_styles(root: HtmlElement) -> PageStyles:
     without_font: set[tuple[str, str]] = set()
     with_font: set[tuple[str, str]] = set()
     is_styled = root.get(STYLED_ATTRIBUTE) is not None
-    for style in root.iter("style"):
-        media = style.get("media", "").lower()
-        if (media and not re.search(r"all|screen", media)) or style.getparent().tag == "noscript":
-            continue
-        for selectors, body in STYLE_RULE.findall(STYLE_BLOCK.sub("", style.text or "")):
-            for selector in selectors.split(","):
-                last = (selector.split() or [""])[-1]
-                match = SIMPLE_SELECTOR.fullmatch(selector.strip())
-                if match and match.group(1) and _hides(OPACITY.sub("", body)):
-                    hidden.add((match.group(1), match.group(2)))
-                elif VISIBLE_STYLE.search(body):
-                    shown.update(SELECTOR_PART.findall(last))
-                    opened.update(SELECTOR_PART.findall(last) if match is None else ())
-                if match and match.group(1) and ZERO_FONT_SIZE.search(body):
-                    without_font.add((match.group(1), match.group(2)))
-                elif FONT_SIZE.search(body):
-                    with_font.update(SELECTOR_PART.findall(last))
+    for selectors, body in _list_style_rules(root):
+        for selector in selectors.split(","):
+            last = (selector.split() or [""])[-1]
+            match = SIMPLE_SELECTOR.fullmatch(selector.strip())
+            if match and match.group(1) and _hides(OPACITY.sub("", body)):
+                hidden.add((match.group(1), match.group(2)))
+            elif VISIBLE_STYLE.search(body):
+                shown.update(SELECTOR_PART.findall(last))
+                opened.update(SELECTOR_PART.findall(last) if match is None else ())
+            if match and match.group(1) and ZERO_FONT_SIZE.search(body):
+                without_font.add((match.group(1), match.group(2)))
+            elif FONT_SIZE.search(body):
+                with_font.update(SELECTOR_PART.findall(last))
     has_scripts = any("json" not in script.get("type", "") for script in root.iter("script"))
     return PageStyles(
         frozenset() if is_styled else frozenset(hidden - shown),
@@ -989,8 +986,9 @@ def _write_scripts(root: HtmlElement) -> None:
 
 
 def _list_style_rules(root: HtmlElement) -> list[tuple[str, str]]:
-    """Return the (selectors, declarations) of the page's style elements."""
-    texts = (STYLE_BLOCK.sub("", style.text or "") for style in root.iter("style"))
+    """Return the (selectors, declarations) of the page's style elements that apply to a screen."""
+    styles = (style for style in root.iter("style") if style.getparent().tag != "noscript")
+    texts = (STYLE_BLOCK.sub("", style.text or "") for style in styles if SCREEN_MEDIA.search(style.get("media", "")))
     return [rule for text in texts for rule in STYLE_RULE.findall(text)]
 
 

@@ -1755,8 +1755,10 @@ def read_epub(data: bytes, name: str) -> Draft:
     """
     package = Package(data, name)
     container = package.parse("META-INF/container.xml")
-    rootfile = container.find(".//{*}rootfile") if container is not None else None
-    opf_path = "" if rootfile is None else unquote(rootfile.get("full-path") or "")
+    renditions = [] if container is None else container.findall(".//{*}rootfile")
+    listed = [unquote(each.get("full-path") or "") for each in renditions]
+    opf_path = next(iter(listed or sorted(path for path in package.parts if path.endswith(".opf"))), "")
+    leave_out("other renditions of the book", len(listed[1:]))
     data = package.read(opf_path) or b""
     source = XML_DECLARATION.sub("", decode_text(data, name, find_charset(data)))  # by the labels of browsers
     opf = parse_xml(source.encode("utf-8", "replace")) if source.strip() else None
@@ -1771,6 +1773,8 @@ def read_epub(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
     leave_out("chapters that are encrypted", len(encrypted))
     leave_out("chapters that are missing in the file", sum(chapter not in package.parts for chapter in chapters))
+    pages = (posixpath.basename(path) for path in package.parts if path.endswith((".xhtml", ".html", ".htm")))
+    leave_out("pages that the book does not list", sum(page not in unquote(source).lower() for page in pages))
     sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
     texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
     described = _read_properties(opf.iterfind(".//{*}metadata/*"), EPUB_PROPERTIES)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, join_header_rows, rows_to_text
-from workbench.ingestion.readers.html import convert_fragment
-from workbench.ingestion.text import NEWLINES, decode_text, leave_out
+from workbench.ingestion.readers.html import convert_fragment, find_charset
+from workbench.ingestion.text import HIDDEN_MARK, NEWLINES, decode_text, leave_out, take_hidden
 from workbench.types import JsonValue
 
 if TYPE_CHECKING:
@@ -157,7 +157,11 @@ MAX_ENTRY_WORDS = 3  # of a key of front matter; also of a value that is no sent
 UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is plain text although YAML cannot read it
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$|<h1\b[^>]*>(?:\s|<(?!/h1)[^>]*>)*([^\s<#][^<#\n]*)"
+    r"|\A= (.+)|\\title\{([^{}]+)\}",  # of AsciiDoc and LaTeX
+    re.MULTILINE | re.IGNORECASE,
+)
 TEXT_LINE = re.compile(r"^\s*(?!\[!|!\[|<)\S", re.MULTILINE)  # neither a badge nor HTML
 MARKUP = re.compile(r"\*\*|__|`|\{#[^}]*\}$")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -272,7 +276,7 @@ def find_first_heading(text: str, *, is_title: bool = False) -> str:
     match = HEADING.search(plain)
     if not match or (is_title and "##" in match[0][:5] and TEXT_LINE.search(plain[: match.start()])):
         return ""
-    return MARKUP.sub("", LINK.sub(r"\1", match.group(1) or match.group(2))).strip()
+    return MARKUP.sub("", LINK.sub(r"\1", next(filter(None, match.groups())))).strip()
 
 
 def _make_loader() -> type[SafeLoader]:
@@ -291,6 +295,8 @@ def _make_loader() -> type[SafeLoader]:
 # --- Jupyter notebooks: cells in order, with text outputs ---
 
 MAX_OUTPUT_CHARS = 2_000  # of a cell's output; long logs would outweigh the text
+FOLDED_SOURCE = re.compile(r'"source_hidden": true|"(?:hide|remove)-(?:input|cell)"')  # in the metadata of a cell
+FOLDED_OUTPUT = re.compile(r'"outputs_hidden": true|"(?:hide|remove)-(?:output|cell)"')
 OLD_OUTPUT_NAMES = {"text": "text/plain", "html": "text/html", "latex": "text/latex", "png": "image/png"}
 
 
@@ -319,18 +325,23 @@ def _list_cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
+    leave_out("images", len(cell.get("attachments") or ()))
     source = _join_source(cell.get("source", cell.get("input", ""))).strip("\n")
     if cell.get("cell_type") != "code":
         if source.strip():
             yield source
         return
-    if source.strip():
-        yield _make_fence(source, language)
-    for output in cell.get("outputs") or []:
+    details = json.dumps(cell.get("metadata"))
+    mark = HIDDEN_MARK if source.strip() and FOLDED_SOURCE.search(details) else ""
+    if source.strip() and (not mark or take_hidden("cells")):
+        yield _make_fence(source, language + mark)
+    outputs = cell.get("outputs") or []
+    mark = HIDDEN_MARK if outputs and FOLDED_OUTPUT.search(details) else ""
+    for output in outputs if not mark or take_hidden("outputs", len(outputs)) else ():
         text = _output_text(output).strip("\n")
         leave_out("characters of long outputs", max(0, len(text) - MAX_OUTPUT_CHARS))
         if text.strip():
-            yield _make_fence(text[:MAX_OUTPUT_CHARS], "text")
+            yield _make_fence(text[:MAX_OUTPUT_CHARS], f"text{mark}")
 
 
 def _output_text(output: dict[str, Any]) -> str:
@@ -348,10 +359,11 @@ def _output_text(output: dict[str, Any]) -> str:
     texts = {name: _join_source(value) for name, value in data.items() if name.startswith("text/")}
     values = [json.dumps(value, ensure_ascii=False) for name, value in data.items() if name.endswith("json")]
     page = convert_fragment(texts.get("text/html", "")).strip()
-    leave_out("HTML outputs", not page and "text/html" in texts)
     is_described = not has_image and "text/html" not in texts  # else the text only names the type of the output
     plain = texts.get("text/plain", "") if is_described else ""
-    return texts.get("text/markdown") or texts.get("text/latex") or page or plain or next(iter(values), "")
+    shown = texts.get("text/markdown") or texts.get("text/latex") or page or plain or next(iter(values), "")
+    leave_out("outputs without text", not shown and not has_image and bool(data))
+    return shown
 
 
 def _join_source(source: JsonValue) -> str:
@@ -368,9 +380,13 @@ def _make_fence(text: str, language: str) -> str:
 # --- Plain text, unchanged ---
 
 
+MARKED_SUFFIXES = (".rst", ".rest", ".adoc", ".asciidoc", ".tex")
+
+
 def read_plain(data: bytes, name: str) -> Draft:
-    """Return the decoded text, with the file name as title."""
-    return Draft(decode_text(data, name))
+    """Return the decoded text, with its title if it is marked up, or else the file name."""
+    text = decode_text(data, name)
+    return Draft(text, find_first_heading(text) if name.lower().endswith(MARKED_SUFFIXES) else "")
 
 
 # --- Subtitles (SubRip and WebVTT): the spoken text without times ---
@@ -583,7 +599,8 @@ def _is_number(cell: str) -> bool:
 # --- Source code, unchanged, with its language by suffix ---
 
 LANGUAGES_BY_SUFFIX = {
-    ".bash": "shell", ".c": "c", ".cc": "c++", ".cfg": "ini", ".clj": "clojure", ".cpp": "c++", ".cs": "c#",
+    ".atom": "xml", ".bash": "shell", ".c": "c", ".cc": "c++", ".cfg": "ini", ".clj": "clojure", ".conf": "ini",
+    ".cpp": "c++", ".cs": "c#", ".nxml": "xml", ".opml": "xml", ".properties": "ini", ".rss": "xml",
     ".css": "css", ".dart": "dart", ".ex": "elixir", ".exs": "elixir", ".go": "go", ".h": "c", ".hpp": "c++",
     ".hs": "haskell", ".ini": "ini", ".java": "java", ".jl": "julia", ".js": "javascript", ".jsx": "javascript",
     ".kt": "kotlin", ".lua": "lua", ".m": "objective-c", ".mjs": "javascript", ".php": "php", ".pl": "perl",
@@ -599,7 +616,7 @@ FEED_DATE = re.compile(r"<(?:pubDate|lastBuildDate|updated|published|dc:date)>([
 
 def read_code(data: bytes, name: str) -> Draft:
     """Return the source code, with the full file name as title, and the date of a feed or of its newest entry."""
-    path, text = PurePath(name), decode_text(data, name)
+    path, text = PurePath(name), decode_text(data, name, find_charset(data))
     language = LANGUAGES_BY_SUFFIX[path.suffix.lower()]
     first = FEED_DATE.search(text) if language == "xml" else None  # feeds have the newest entry first
     return Draft(text, path.name, {"language_name": language} | ({"updated": first[1]} if first else {}))

@@ -1755,7 +1755,7 @@ def read_epub(data: bytes, name: str) -> Draft:
     """
     package = Package(data, name)
     container = package.parse("META-INF/container.xml")
-    renditions = [] if container is None else container.findall(".//{*}rootfile")
+    renditions = [] if container is None else list(container.iterfind(".//{*}rootfile"))
     listed = [unquote(each.get("full-path") or "") for each in renditions]
     opf_path = next(iter(listed or sorted(path for path in package.parts if path.endswith(".opf"))), "")
     leave_out("other renditions of the book", len(listed[1:]))

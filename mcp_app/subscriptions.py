@@ -45,14 +45,9 @@ class ChangeBus(InMemorySubscriptionBus):
         self._polling: asyncio.Task[None] | None = None
 
     def subscribe(self, listener: Callable[[ServerEvent], None], *, lists_only: bool = False) -> Callable[[], None]:
-        """Register a listener, and start polling if it is the first.
+        """Register a listener, start polling if it is the first, and return a function that unregisters it.
 
-        Args:
-            listener: Receives events.
-            lists_only: The listener needs only added and deleted sources. If this holds for all, only ids are read.
-
-        Returns:
-            A function that unregisters the listener.
+        With ``lists_only`` it needs only added and deleted sources; if this holds for all, only ids are read.
         """
         unregister = super().subscribe(listener)
         self.listeners += 1

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_schema(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObject:
-    """Return the JSON schema of an answer.
-
-    Args:
-        at_times: Optional fields and their JSON types.
-        always: Required fields and their JSON types.
-    """
+    """Return the JSON schema of an answer, by the JSON types of its optional and its required fields."""
     kinds = {**always, **(at_times or {})}
     properties: JsonObject = {name: {"type": kind} for name, kind in kinds.items()}
     return {"type": "object", "properties": properties, "required": list(always)}

@@ -23,34 +23,24 @@ class InvalidInput(WorkbenchError):
 
 
 class NotFound(WorkbenchError):
-    """No object has the requested id, title or path."""
+    """No object has the requested id, title or path.
+
+    The kind is a noun, such as "source"; the hint is a sentence on how to list the valid ones.
+    """
 
     def __init__(self, kind: str, key: str, hint: str = "") -> None:
-        """Build the message.
-
-        Args:
-            kind: Noun for the object, such as "source".
-            key: The requested id, title or path.
-            hint: Sentence on how to list the valid ones.
-        """
-        self.kind = kind
-        self.key = key
+        self.kind, self.key = kind, key
         super().__init__(f"{kind.capitalize()} not found: {key}." + (f" {hint}" if hint else ""))
 
 
 class Ambiguous(WorkbenchError):
-    """Several objects have the requested title or URL; the message lists the id of each."""
+    """Several objects have the requested title or URL; the message lists the id of each.
+
+    The kind is a noun, such as "source"; ``ids`` has a text for each id that distinguishes the object from the others.
+    """
 
     def __init__(self, kind: str, key: str, ids: Mapping[str, str]) -> None:
-        """Build the message.
-
-        Args:
-            kind: Noun for the object, such as "source".
-            key: The requested title or URL.
-            ids: For each id, a text that distinguishes the object from the others.
-        """
-        self.kind = kind
-        self.key = key
+        self.kind, self.key = kind, key
         named = ", ".join(f"{id} ({what})" for id, what in list(ids.items())[:MAX_IDS_LISTED])
         more = f" and {len(ids) - MAX_IDS_LISTED} more" if len(ids) > MAX_IDS_LISTED else ""
         super().__init__(f"{len(ids)} {kind}s are called {key!r}: {named}{more}. Use one of the ids.")

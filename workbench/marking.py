@@ -38,10 +38,7 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple[int, int], ...]:
     """Return (start, end) of the words in ``text`` that also occur in the query, in order, never overlapping.
 
-    Args:
-        query: The question.
-        text: The text to mark.
-        language: Snowball's name for the stemmer's language.
+    The language is that of the stemmer, by Snowball's name.
     """
     wanted = _stems(query, language)
     # a stem keeps the first letter of its word
@@ -194,14 +191,8 @@ def split_cells(row: str) -> list[str]:
 def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | None:
     """Return the rows of a passage's table that match a question best, at most 4 rows and 6 columns.
 
-    Args:
-        query: The question.
-        text: The passage.
-        header: Header of a table that the passage continues.
-
-    Returns:
-        None if no table row contains a question word, or if a line of prose contains more of them. For a passage that
-        consists only of a table, its first rows.
+    None if no table row contains a question word, or if a line of prose contains more of them. For a passage that
+    consists only of a table, its first rows. ``header`` is that of a table that the passage continues.
     """
     lines = _lines(query, text, header)
     holding = Counter(word for line in lines for word in line.words)

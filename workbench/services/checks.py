@@ -14,15 +14,7 @@ MAX_URL_CHARS = 4_000  # characters; browsers and servers accept fewer
 
 
 def check_key(what: str, key: object) -> None:
-    """Check that a name or id is a str.
-
-    Args:
-        what: What the key names, such as "source".
-        key: Value to check.
-
-    Raises:
-        InvalidInput: The key is not a str.
-    """
+    """Raise InvalidInput if a name or id is not a str; the message has ``what`` it names, such as "source"."""
     if not isinstance(key, str):
         raise InvalidInput(f"Invalid {what} {key!r}: expected its name or id as str, not {type(key).__name__}.")
 

@@ -241,15 +241,9 @@ class CrawlService:
         allow_hosts: Sequence[str] = (),
         browser_url: str = "",
     ) -> None:
-        """Create the service.
+        """Create the service; ``allow_hosts`` may be in a private network.
 
-        Args:
-            corpus: Tables and models.
-            sources: Creates the source of a crawl.
-            documents: Stores the pages.
-            jobs: Queues the crawls.
-            allow_hosts: Hosts that may be in a private network.
-            browser_url: CDP address of a running browser; "" to start one if needed.
+        ``browser_url`` is the CDP address of a running browser, or "" to start one if needed.
         """
         self._corpus, self._sources, self._documents, self._jobs = corpus, sources, documents, jobs
         self._allow_hosts, self._browser_url = tuple(allow_hosts), browser_url

@@ -205,7 +205,9 @@ def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
         ITEM_OFFSET,
     ),
     parts=Items("pool", total="total"),
-    output=make_schema({"note": "string"}, pool="array", total="integer", grades="string", untrusted="boolean"),
+    output=make_schema(
+        {"note": "string"}, pool="array", total="integer", grades="string", agreement="string", untrusted="boolean"
+    ),
 )
 def get_judging_pool(
     call: Call, test_set: str, strategies: list[str], depth: int, rater: str, limit: int, offset: int
@@ -213,7 +215,8 @@ def get_judging_pool(
     """Get unjudged documents among the first ones of several strategies, the most decisive first; which strategy found
         one is not shown.
 
-    Use it before run_experiment, and judge each with judge_document; judged ones disappear.
+    Use it before run_experiment, and judge each with judge_document; judged ones disappear. It also has the agreement
+    of the raters so far.
     Example: get_judging_pool(test_set="Login", strategies=["keyword", "hybrid"])
     """
     from evals.evaluation import TestSets
@@ -241,6 +244,7 @@ def get_judging_pool(
         items.append(entry)
     answer: JsonObject = {"success": True, **UNTRUSTED, "pool": items, "count": len(items), "total": len(pool.items)}
     answer |= {"judged": pool.judged, "grades": ", ".join(f"{value} {name}" for value, name in enumerate(chosen.scale))}
+    answer["agreement"] = sets.agreement(test_set).describe()
     left_out = len(chosen.questions) - len(first.questions)
     return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 

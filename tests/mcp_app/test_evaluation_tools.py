@@ -74,6 +74,9 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     ratings = TestSets(wb).ratings("Animals")
     assert {(one.rater, one.judge, one.reason) for one in ratings} == {("small", "agent", "It says so")}
     assert TestSets(wb).agreement("Animals").raters[0].kind == "agent"
+    assert agent("get_judging_pool", **asked, rater="large")["agreement"] == (
+        "Named raters of 'Animals': 1; agreement needs two."
+    )
     started = agent("run_experiment", **asked, metrics=["ndcg@10"], answers=True)
     assert "get_job" in started["message"]
     wb.work(make_runners(wb))

@@ -44,7 +44,7 @@ def test_the_heat_map_frames_the_chosen_question_and_shows_values_if_there_is_ro
     values = [(0, 0, 0.25), (0, 1, 1.0), (1, 0, 0.0), (1, 1, 0.904)]
     [series] = make_heat_map(["hard", "easy"], ["Keyword", "Vector"], values, "light", 1)["series"]
     assert [cell["value"] for cell in series["data"]] == [[0, 0, 0.25], [0, 1, 1.0], [1, 0, 0.0], [1, 1, 0.9]]
-    assert [cell["itemStyle"]["borderWidth"] for cell in series["data"]] == [1, 1, 2, 2]
+    assert [cell["itemStyle"]["borderWidth"] for cell in series["data"]] == [1, 1, 3, 3]
     assert series["data"][3]["name"] == "Vector: easy · 0.90"  # shown by a pointer
     assert series["label"]["show"]
     many = [(number, 0, 0.5) for number in range(25)]

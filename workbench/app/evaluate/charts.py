@@ -132,7 +132,7 @@ def make_heat_map(
         "borderColor": PAPER_COLOURS[theme],
         "borderWidth": 1 if len(questions) <= MAX_COLUMNS_SPACED else 0.3,
     }
-    frame: JsonObject = {"borderColor": PALETTE["orange"][theme == "dark"], "borderWidth": 2}  # seen on all blues
+    frame: JsonObject = {"borderColor": PALETTE["orange"][theme == "dark"], "borderWidth": 3}  # seen on all blues
     names: list[JsonValue] = [shorten(text, MAX_QUESTION_CHARS) for text in questions]
     hidden: JsonObject = {"show": False}
     return {

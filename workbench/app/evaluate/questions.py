@@ -17,8 +17,8 @@ from workbench.app.evaluate.charts import make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title
 from workbench.app.shell.scope_bar import make_scope_changes
 from workbench.app.state import address
-from workbench.app.state.shared import current_theme, show_value
-from workbench.app.widgets.looks import escape_markdown, make_label_function, render_mark, strip_markdown
+from workbench.app.state.shared import current_theme
+from workbench.app.widgets.looks import escape_markdown, render_mark, strip_markdown
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import NotFound
@@ -241,12 +241,17 @@ def show_questions(wb: Workbench, outcome: ExperimentOutcome, picks: Sequence[st
         return
     if len(pair) == 2:
         st.subheader("A and B by question", anchor=False)
-    questions = {question.id: question for question in test_set.questions}
     asked = _show_scores(outcome, pair, texts, chosen)
-    if asked in questions:
-        test_set_id = outcome.experiment.test_set_id
-        _explain_on_compare(wb, test_set_id, test_set, questions[asked], pair, outcome.metric)
-    _show_question(wb, outcome, test_set, pair, questions, [chosen, *(key for key in ids if key != chosen)])
+    st.subheader("One question, two rankings" if len(pair) > 1 else "One question", anchor=False)
+    st.markdown(f"**{escape_markdown(texts[chosen])}**")
+    if any(not cell.cell.file_hash for cell in pair) and st.button(
+        "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
+    ):
+        asked = chosen
+    if asked in texts:
+        question = next(question for question in test_set.questions if question.id == asked)
+        _explain_on_compare(wb, outcome.experiment.test_set_id, test_set, question, pair, outcome.metric)
+    show_rankings(wb, test_set, chosen, pair, outcome.metric)
 
 
 def _show_heat_map(
@@ -262,7 +267,6 @@ def _show_heat_map(
     cells = outcome.done_cells
     place = ids.index(chosen) if chosen in ids else None
     names = [format_run_title(cell) for cell in cells]
-    values = sorted(values, key=lambda value: value[0] == place)  # the frame of the chosen column is drawn last
     state: Any = st.echarts_chart(
         make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme(), place),
         key=f"heat_{outcome.experiment.id}_{outcome.metric}",
@@ -345,31 +349,3 @@ def _make_rows(
         }
         for change in changes
     ]
-
-
-def _show_question(
-    wb: Workbench,
-    outcome: ExperimentOutcome,
-    test_set: TestSet,
-    pair: Sequence[CellResult],
-    questions: Mapping[str, Question],
-    ids: Sequence[str],
-) -> None:
-    """Show the rankings of the first of some questions, and a choice of the others."""
-    texts = {key: question.text for key, question in questions.items()}
-    show_value("asked", ids[0], texts.values())
-    st.subheader("One question, two rankings" if len(pair) > 1 else "One question", anchor=False)
-    chosen = st.selectbox(
-        "Question",
-        sorted(ids, key=lambda key: texts[key]),
-        format_func=make_label_function(texts),
-        key="asked",
-        on_change=lambda: address.put(ask=st.session_state["asked"]),
-        label_visibility="collapsed",
-    )
-    if any(not cell.cell.file_hash for cell in pair) and st.button(
-        "Explain on Compare", icon=":material/help_center:", key="explain_on_compare", type="tertiary"
-    ):
-        test_set_id = outcome.experiment.test_set_id
-        _explain_on_compare(wb, test_set_id, test_set, questions[chosen], pair, outcome.metric)
-    show_rankings(wb, test_set, chosen, pair, outcome.metric)

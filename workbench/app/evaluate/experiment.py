@@ -39,6 +39,7 @@ from workbench.app.evaluate.outcome import (
 )
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
+from workbench.app.shell.work import list_job_views, show_job
 from workbench.app.state import address
 from workbench.app.state.shared import choose_in_url, name_tab, note_change
 from workbench.app.widgets.looks import (
@@ -353,49 +354,24 @@ def _show_running(wb: Workbench, experiment_id: str, shown: int) -> None:
         note_change()
         st.rerun()
     with st.container(key="experiment_status", border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
-                f"**{_describe_progress(job)}** · {escape_markdown(job.stalled or job.message)}", width="stretch"
-            )
-            stop, asked = (wb, job.id), job.cancel_requested
-            st.button("Cancel", icon=":material/stop:", disabled=asked, on_click=cancel_job, args=stop)
-        st.progress(job.share)
+        _refresh_job(job.id)
 
 
-def cancel_job(wb: Workbench, job_id: str) -> None:
-    """Cancel a job; show an error if it has already ended."""
-    with report_errors(st.toast):
-        wb.jobs.cancel(job_id)
-
-
-def show_running_job(wb: Workbench, job_id: str) -> None:
+def show_running_job(job_id: str) -> None:
     """Show a running job, refreshed until it ends."""
-    st.fragment(_refresh_job, run_every=REFRESH_S)(wb, job_id)
+    st.fragment(_refresh_job, run_every=REFRESH_S)(job_id)
 
 
-def _refresh_job(wb: Workbench, job_id: str) -> None:
-    job = wb.jobs.get(job_id)
-    if job.is_finished:
+def _refresh_job(job_id: str) -> None:
+    work = list_job_views().get(job_id)
+    if work is None or not work.is_running:
         st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        waiting = "Waiting for a worker" if job.status == "queued" else escape_markdown(job.message or "Starting")
-        waiting = escape_markdown(job.stalled) if job.stalled else waiting
-        st.markdown(f"**{escape_markdown(job.title)}** · {waiting}", width="stretch")
-        st.button("Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=cancel_job, args=(wb, job.id))
-    st.progress(job.share)
+    show_job(job_id, work)
 
 
 def dismiss_job(wb: Workbench, job_id: str) -> None:
     """Delete a finished job with its result."""
     wb.jobs.delete(job_id)
-
-
-def _describe_progress(job: Job) -> str:
-    if job.cancel_requested:
-        return "Cancelling; finished queries are kept"
-    if job.status == "queued":
-        return "Waiting for a worker"
-    return f"{job.done:,} of {job.total:,}" if job.total else "Starting"
 
 
 def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> None:

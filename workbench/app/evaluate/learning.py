@@ -53,7 +53,7 @@ def show_learning(wb: Workbench) -> None:
             if job.is_finished:
                 _show_outcome(wb, job)
             else:
-                show_running_job(wb, job.id)
+                show_running_job(job.id)
     _show_rankers(wb)
 
 

@@ -58,7 +58,7 @@ def show_tuning(wb: Workbench) -> None:
             if job.is_finished:
                 _show_outcome(wb, job)
             else:
-                show_running_job(wb, job.id)
+                show_running_job(job.id)
 
 
 def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:

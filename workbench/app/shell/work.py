@@ -440,7 +440,7 @@ def _refresh_tray(page: PageEntry, drawn: TrayState, done: str) -> None:
     ):
         for key, work in shown.items():
             with st.container(key=f"workbar_{key}"):
-                _show_job(key, work, detailed=page.lists_files)
+                show_job(key, work, detailed=page.lists_files)
 
 
 def select_for_tray(works: Mapping[str, JobView]) -> dict[str, JobView]:
@@ -478,7 +478,8 @@ def tray_title(works: Iterable[JobView]) -> str:
     return " · ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _show_job(key: str, work: JobView, detailed: bool) -> None:
+def show_job(key: str, work: JobView, detailed: bool = False) -> None:
+    """Show a job in a line, with its progress, links and buttons; if detailed, also its files."""
     jobs = OPENING.workbench.jobs
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from workbench import Workbench
 from workbench.app.compare.why import build_expected_data, build_panel_data, split_question, split_text
-from workbench.app.shell.finder import _respond_documents
+from workbench.app.shell.finder import ROUTES
 from workbench.app.state.shared import OPENING
 
 DOCS = {
@@ -86,9 +88,10 @@ def test_documents_are_searched_by_words_of_title_path_and_address(animals: Work
     assert titles == ["Old tales"] and animals.documents.count(named="cats") == 2
     assert animals.documents.count(named=" ") == 3 and animals.documents.count(named="a\x00b") == 0
     OPENING.use(animals)
-    answer = json.loads(_respond_documents("2018  cats").body)
+    client = TestClient(Starlette(routes=ROUTES))
+    answer = client.get("/find/documents", params={"q": "2018  cats"}).json()
     assert [(row["title"], row["where"].endswith("2018_cats.md")) for row in answer] == [("Old tales", True)]
-    assert json.loads(_respond_documents(" ").body) == []
+    assert client.get("/find/documents", params={"q": " "}).json() == []
 
 
 def test_rows_of_a_table_that_starts_before_are_below_the_names_of_its_columns(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -58,75 +57,51 @@ def find_all(wb: Workbench, query: str) -> list[FinderResult]:
 
     An empty query returns all actions.
     """
-    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
-    if not wanted:
-        return list(ACTIONS)
-    question = FinderResult("Question", wanted, ".?" + urlencode({"q": wanted}))
-    library = [*_find_sources(wb, wanted), *_find_documents(wb, wanted)]
-    return [question, *_find_actions(wanted), *library, *_find_evaluations(wb, wanted)]
-
-
-def _contains_words(title: str, wanted: str) -> bool:
-    return all(word in title.casefold() for word in wanted.casefold().split())
-
-
-def _find_actions(wanted: str) -> Iterator[FinderResult]:
-    return islice((action for action in ACTIONS if _contains_words(action.title, wanted)), MAX_PER_KIND)
-
-
-def _find_sources(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
-    sources = (source for source in wb.sources.list() if _contains_words(source.title, wanted))
-    for source in islice(sources, MAX_PER_KIND):
-        yield FinderResult("Source", source.title, f"library?open={source.id}")
-
-
-def _find_documents(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
-    for document in wb.documents.list(contains=wanted, limit=MAX_PER_KIND):
-        yield FinderResult(
-            "Document", document.title, "library?" + urlencode({"open": document.source_id, "doc": document.id})
-        )
-
-
-def _find_evaluations(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
     from evals.experiments.catalogue import Experiments
     from evals.test_sets.store import TestSetStore
 
-    sets = (info for info in TestSetStore(wb).list() if _contains_words(info.title, wanted))
-    yield from (FinderResult("Test set", info.title, f"evaluate?open={info.id}") for info in islice(sets, MAX_PER_KIND))
-    experiments = (item for item in Experiments(wb).list() if _contains_words(item.title, wanted))
-    yield from (
-        FinderResult("Experiment", item.title, f"evaluate?experiment={item.id}")
-        for item in islice(experiments, MAX_PER_KIND)
-    )
+    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
+    if not wanted:
+        return list(ACTIONS)
+    named = [
+        *ACTIONS,
+        *(FinderResult("Source", source.title, f"library?open={source.id}") for source in wb.sources.list()),
+        *(FinderResult("Test set", info.title, f"evaluate?open={info.id}") for info in TestSetStore(wb).list()),
+        *(FinderResult("Experiment", one.title, f"evaluate?experiment={one.id}") for one in Experiments(wb).list()),
+    ]
+    words = wanted.casefold().split()
+    found = {kind: [] for kind in ("Action", "Source", "Document", "Test set", "Experiment")}
+    for result in named:
+        if all(word in result.title.casefold() for word in words):
+            found[result.kind].append(result)
+    for document in wb.documents.list(contains=wanted, limit=MAX_PER_KIND):
+        href = "library?" + urlencode({"open": document.source_id, "doc": document.id})
+        found["Document"].append(FinderResult("Document", document.title, href))
+    first = FinderResult("Question", wanted, ".?" + urlencode({"q": wanted}))
+    return [first, *(result for results in found.values() for result in results[:MAX_PER_KIND])]
+
+
+def _find_documents(wb: Workbench, query: str) -> list[dict[str, str]]:
+    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
+    documents = wb.documents.list(named=wanted, limit=MAX_DOCUMENTS) if wanted else []
+    return [{"id": item.id, "title": item.title, "where": item.path or item.url or ""} for item in documents]
 
 
 async def answer_find(request: Request) -> Response:
     """Answer ``/find?q=…`` with a JSON list of results."""
-    return await run_in_threadpool(_respond, request.query_params.get("q", ""))
-
-
-def _respond(query: str) -> Response:
-    try:
-        wb = OPENING.wait(5)
-        rows = find_all(wb, query) if wb else list(ACTIONS)
-    except WorkbenchError as error:
-        return JSONResponse({"error": str(error)}, status_code=503)
-    return JSONResponse([asdict(row) for row in rows], headers={"Cache-Control": "no-store"})
+    return await run_in_threadpool(_respond, request, lambda wb, query: list(map(asdict, find_all(wb, query))))
 
 
 async def answer_find_documents(request: Request) -> Response:
     """Answer ``/find/documents?q=…`` with the documents whose title, path or URL has these words."""
-    return await run_in_threadpool(_respond_documents, request.query_params.get("q", ""))
+    return await run_in_threadpool(_respond, request, _find_documents)
 
 
-def _respond_documents(query: str) -> Response:
-    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
+def _respond(request: Request, find: Callable[[Workbench, str], list[dict[str, str]]]) -> Response:
     try:
-        wb = OPENING.wait(5)
-        documents = wb.documents.list(named=wanted, limit=MAX_DOCUMENTS) if wb and wanted else []
+        rows = find(OPENING.wait(5) or OPENING.workbench, request.query_params.get("q", ""))
     except WorkbenchError as error:
         return JSONResponse({"error": str(error)}, status_code=503)
-    rows = [{"id": item.id, "title": item.title, "where": item.path or item.url or ""} for item in documents]
     return JSONResponse(rows, headers={"Cache-Control": "no-store"})
 
 

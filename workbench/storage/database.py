@@ -185,7 +185,7 @@ def execute_with_timeout(connection: psycopg.Connection[object], statement: byte
     """Run statements without parameters and return the last result; a timeout closes the connection.
 
     Raises:
-        NoServerFree: There was no answer within ``timeout`` seconds.
+        PoolerTimeout: There was no answer within ``timeout`` seconds.
         psycopg.OperationalError: The answer was an error.
     """
     asked, answer = connection.pgconn, None

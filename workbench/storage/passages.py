@@ -238,8 +238,6 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
     }
 
 
-_COLUMN_PARTS = {"passage": "passage_columns", "document": "document_columns"}
-NO_PARTS: Mapping[str, str | int] = {}
 HUBNESS_SAMPLE_SIZE = 2000  # passages whose mean represents an index
 
 
@@ -259,17 +257,16 @@ def find_nearest_passages(
     It combines ``ranking.nearest`` and ``fetch_passages`` in one statement; ``same_as`` as in the latter.
     """
     values = {"vector": bind_vector(vector), "limit": limit, "index": index.name}
-    name, parts = "nearest_passages_exact", dict[str, str | int]()
-    if index.has_graph:
-        name, parts = "nearest_passages", {"breadth": "breadth_by_size", "limit": limit}
-    rows = _fetch_shown(connection, index.name, name, values, same_as, parts)
+    name = "nearest_passages" if index.has_graph else "nearest_passages_exact"
+    parts = {"limit": limit} if index.has_graph else {}
+    rows = _fetch_shown(connection, index.name, name, values, same_as, **parts)
     rows.sort(key=lambda row: (-row["score"], row["id"]))  # cheaper than planning a sort node
     scores = [float(row.pop("score")) for row in rows]
     return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
 
 
 def fetch_document_passages(connection: Connection, index: str, document_id: str) -> list[StoredPassage]:
-    rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id}, **_COLUMN_PARTS)
+    rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id})
     return [StoredPassage(**row) for row in rows]
 
 
@@ -350,11 +347,10 @@ def _fetch_shown(
     name: str,
     parameters: Mapping[str, object],
     same_as: Index | None,
-    parts: Mapping[str, str | int] = NO_PARTS,
+    **parts: int,
 ) -> list[Row]:
     if same_as is None:
-        return fetch_rows(connection, index, name, parameters, **_COLUMN_PARTS, **parts, condition="any_index")
+        return fetch_rows(connection, index, name, parameters, **parts, condition="any_index")
     checked = ("created_at", "is_default", "embedding_model", "has_graph")
     row = {"index": same_as.name, **{name: getattr(same_as, name) for name in checked}, **SERVING_PARAMETERS}
-    named: dict[str, str | int] = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
-    return fetch_rows(connection, index, name, {**parameters, **row}, **named)
+    return fetch_rows(connection, index, name, {**parameters, **row}, **parts, condition="same_index")

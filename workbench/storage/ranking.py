@@ -95,7 +95,7 @@ def nearest(
     predicate = choose_scope_predicate(scope)
 
     def read(nearest: str) -> list[Row]:
-        parts: dict[str, str | int] = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
+        parts: dict[str, str | int] = {"nearest": nearest, "scope": predicate}
         parts |= {"limit": limit} if nearest == "vector_everything" else {}
         return fetch_rows(connection, index, "nearest_and_given", parameters, **parts)
 
@@ -339,16 +339,6 @@ def _estimate_terms(connection: Connection, index: str, terms: Sequence[int], sc
 # Exact score and rank of one passage, for explanations
 
 ScoreAndRank = tuple[float, int]  # score and rank, from 1
-
-
-def fetch_vector_rank(
-    connection: Connection, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
-) -> ScoreAndRank:
-    """Return a passage's cosine and its rank among all passages in the scope."""
-    values = {"vector": bind_vector(vector), "passage": passage, **scope_parameters(scope)}
-    query = statement("vector_standing", index, scope=choose_scope_predicate(scope))
-    row = fetch_one(connection.execute(query, values))
-    return float(row["score"]), int(row["rank"])
 
 
 def fetch_bm25_rank(

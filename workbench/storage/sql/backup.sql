@@ -35,11 +35,5 @@ SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greate
 SELECT workbench_read_again(%(name)s)
 
 -- backup_unfinished_jobs: unfinished jobs of a backup: running ones are queued, cancelled ones end
-WITH freed AS (
-    UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
-        seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END, attempts = greatest(0, attempts - 1),
-        message = CASE WHEN cancel_requested THEN 'Cancelled; finished work is kept, and the job can be resumed.'
-            ELSE 'Waiting for a worker to continue.' END, updated_at = now()
-    WHERE status = 'running' RETURNING id, kind, status
-)
+WITH freed AS (UPDATE jobs SET {job_released} WHERE status = 'running' RETURNING id, kind, status)
 SELECT id, kind FROM freed WHERE status = 'queued' UNION ALL SELECT id, kind FROM jobs WHERE status = 'queued' ORDER BY id

@@ -17,17 +17,17 @@ FROM jsonb_to_recordset(%(links)s) AS r (position integer, kind text, target tex
 INSERT INTO document_mentions (document_id, source_id, keys)
 VALUES (%(document_id)s, %(source_id)s, %(keys)s)
 
+-- citation_columns: a resolved citation
+l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url, l.context,
+    round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
+
 -- citations_from: the documents that given ones cite, resolved; links first, in reading order
-SELECT l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url,
-    l.context, round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
-FROM citation_links l
+SELECT {citation_columns} FROM citation_links l
 WHERE l.document_id = ANY(%(ids)s) AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
 ORDER BY l.document_id, l.position LIMIT %(limit)s
 
 -- citations_to: the documents that cite given ones, resolved; the keys narrow the rows by index, the view decides
-SELECT l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url,
-    l.context, round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
-FROM citation_links l
+SELECT {citation_columns} FROM citation_links l
 WHERE l.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s))
   AND l.to_document = ANY(%(ids)s) AND l.to_document <> l.document_id
 ORDER BY l.to_document, l.document_id, l.position LIMIT %(limit)s

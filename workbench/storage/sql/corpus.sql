@@ -173,11 +173,13 @@ WHERE d.source_id = %(source_id)s
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
         WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 
+-- document_passages: the number of a document's passages in the default index, or in that of its evaluation corpus
+coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
+    WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
+
 -- document_list: documents without their text
 SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_hash, d.metadata, d.status, d.document_date, d.created_at,
-    d.updated_at,
-    coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
-        WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
+    d.updated_at, {document_passages}
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE {document_conditions} ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
 
 -- document_count: the number of documents under the same conditions
@@ -185,9 +187,7 @@ SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id WHERE
 
 -- document_get: one document with its text
 SELECT d.id, d.source_id, d.key, d.title, d.path, d.url, d.document_type, d.content_hash, d.text, d.language, d.metadata, d.pages,
-    d.document_date, d.status, d.created_at, d.updated_at,
-    coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
-        WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
+    d.document_date, d.status, d.created_at, d.updated_at, {document_passages}
 FROM documents d WHERE d.id = %(id)s
 
 -- document_by_hash: a document of a source with the same content

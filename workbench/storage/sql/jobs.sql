@@ -88,12 +88,14 @@ WITH spent AS (DELETE FROM embedding_parts p USING jobs j WHERE j.id = p.job_id
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
     seconds_left = NULL, cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
 
--- job_release: the worker stops before the job is finished; another resumes it unless it was cancelled
-UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
+-- job_released: the state of a job whose worker is gone before it is finished; another resumes it unless it was cancelled
+status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
     attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
     message = CASE WHEN cancel_requested THEN 'Cancelled; finished work is kept, and the job can be resumed.'
         ELSE 'Waiting for a worker to continue.' END, moved_at = now(), updated_at = now()
-WHERE id = %(id)s AND status = 'running'
+
+-- job_release: the worker of a job stops
+UPDATE jobs SET {job_released} WHERE id = %(id)s AND status = 'running'
 
 -- job_cancel: stop a job; one that no worker has taken ends immediately
 UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,

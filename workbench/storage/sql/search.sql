@@ -10,10 +10,7 @@ p.source_id = ANY(%(source_ids)s)
     AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
 
 -- scope_properties: the same for a scope with conditions on properties of documents
-(%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s))
-    AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
-    AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
-    AND p.document_id IN (
+{scope_documents} AND p.document_id IN (
         SELECT d.id FROM documents d
         WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
           AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
@@ -43,11 +40,11 @@ UNION ALL
 SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec), false FROM {data} p WHERE p.id = ANY(%(given)s)
 
 -- vector_everything: nearest passages by HNSW
-SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth_by_size}
 ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT {limit}
 
 -- vector_filtered: nearest passages within a large scope, HNSW scanned until the limit is reached
-SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth_by_size} AND {scope}
 ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
 -- vector_exact: nearest passages within a small scope, every distance computed (the expression prevents the use of HNSW)
@@ -189,22 +186,22 @@ EXISTS (SELECT FROM indexes i WHERE i.name = %(index)s AND i.created_at = %(crea
     AND i.embedding_model = %(embedding_model)s AND {graph_serves} = %(has_graph)s)
 
 -- passages_by_id: passages with their documents, for showing (OFFSET 0: only one way of joining to plan)
-SELECT {passage}, o.* FROM {data} p, LATERAL (SELECT {document} FROM documents d WHERE d.id = p.document_id OFFSET 0) AS o
+SELECT {passage_columns}, o.* FROM {data} p, LATERAL (SELECT {document_columns} FROM documents d WHERE d.id = p.document_id OFFSET 0) AS o
 WHERE p.id = ANY(%(ids)s) AND {condition}
 
 -- nearest_passages: nearest passages by HNSW with their documents, in any order
 SELECT n.*, o.* FROM (
-    SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
+    SELECT {passage_columns}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth_by_size}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT {limit}) AS n,
-    LATERAL (SELECT {document} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
+    LATERAL (SELECT {document_columns} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
 WHERE {condition}
 
 -- nearest_passages_exact: the same, every distance computed (OFFSET 0: only one way of joining to plan)
 SELECT b.*, n.score, o.* FROM (
     SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
     ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s) AS n,
-    LATERAL (SELECT {passage} FROM {data} p WHERE p.id = n.id OFFSET 0) AS b,
-    LATERAL (SELECT {document} FROM documents d WHERE d.id = b.document_id OFFSET 0) AS o
+    LATERAL (SELECT {passage_columns} FROM {data} p WHERE p.id = n.id OFFSET 0) AS b,
+    LATERAL (SELECT {document_columns} FROM documents d WHERE d.id = b.document_id OFFSET 0) AS o
 WHERE {condition}
 
 -- token_bits_by_id: the one-bit token vectors of given passages
@@ -237,7 +234,7 @@ FROM unnest(%(vectors)s::text[]) WITH ORDINALITY q(vector, place),
 GROUP BY q.place ORDER BY q.place
 
 -- passages_of_document: every passage of a document, in reading order
-SELECT {passage}, {document} FROM {data} p JOIN documents d ON d.id = p.document_id
+SELECT {passage_columns}, {document_columns} FROM {data} p JOIN documents d ON d.id = p.document_id
 WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::integer
 
 -- ids_of_passages: the internal ids behind public passage ids

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.errors import Cancelled
-from workbench.ingestion.ocr.images import Box
+from workbench.ingestion.ocr.images import Box, to_share
 from workbench.ingestion.ocr.page_text import PageText, group_rows, read_page
 from workbench.ingestion.ocr.recognition import ReadLine, get_recogniser
 from workbench.types import INSTALL_ADVICE as INSTALL_ADVICE
@@ -131,20 +131,16 @@ def _join_lines(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> P
                 WordPlace(
                     start=len(text),
                     end=len(text) + len(word.text),
-                    left=_share(left, width),
-                    top=_share(top + upper, height),
-                    right=_share(right, width),
-                    bottom=_share(top + lower, height),
+                    left=to_share(left, width),
+                    top=to_share(top + upper, height),
+                    right=to_share(right, width),
+                    bottom=to_share(top + lower, height),
                     confidence=round(word.confidence, 4),
                 )
             )
             text += word.text
     middle = (top + (group[0].box[1] + max(line.box[3] for line in group)) / 2) / height
     return PictureWords(text, middle, tuple(places))
-
-
-def _share(value: float, whole: int) -> float:
-    return round(min(1.0, max(0.0, value / whole)), 5)
 
 
 # --- Pages read by OCR ---

@@ -156,10 +156,10 @@ class UprightPage:
         xs = [cosine * (x - across) - sine * (y - down) + self.width / 2 for x, y in corners]
         ys = [sine * (x - across) + cosine * (y - down) + self.height / 2 for x, y in corners]
         share = (
-            _share(min(xs), self.width),
-            _share(min(ys), self.height),
-            _share(max(xs), self.width),
-            _share(max(ys), self.height),
+            to_share(min(xs), self.width),
+            to_share(min(ys), self.height),
+            to_share(max(xs), self.width),
+            to_share(max(ys), self.height),
         )
         for _ in range(self.quarters):
             left, top, right, bottom = share
@@ -217,5 +217,6 @@ def _paper_colour(picture: Image) -> int | tuple[int, ...]:
     return tuple(int(value) for value in np.median(pixels.reshape(-1, pixels.shape[2]), axis=0))
 
 
-def _share(value: float, whole: int) -> float:
+def to_share(value: float, whole: int) -> float:
+    """Return pixels as a share (0..1) of an image's side."""
     return round(min(1.0, max(0.0, value / whole)), 5)

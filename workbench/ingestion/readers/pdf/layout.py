@@ -295,7 +295,7 @@ class PageGlyphs:
         return self._size(at) * scale, (x * matrix.c + y * matrix.d) / scale
 
     def locate(self, first: int, last: int) -> tuple[float, tuple[float, float], tuple[float, float]]:
-        """Return the size of the first glyph of a line, and where it and the last one are, from the lower left."""
+        """Return the size of the first glyph of a line, and the origins of it and the last one, from the lower left."""
         return self.measure(first)[0], self._origin(first), self._origin(last)
 
     def _origin(self, at: int) -> tuple[float, float]:

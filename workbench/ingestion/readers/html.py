@@ -557,7 +557,6 @@ APART_NAMES = frozenset(
 APART_STYLE = re.compile(r"(?<![\w-])display\s*:\s*(?!inline|none|contents)[a-z]", re.IGNORECASE)
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
-MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
 META_ATTRIBUTES = ("name", "property", "itemprop", "http-equiv")
 LINKED_DATA_PATH = ".//script[@type='application/ld+json']"
 LINKED_TEXT = re.compile(
@@ -673,8 +672,6 @@ def _move_out_of_head(root: HtmlElement) -> None:
 
 def convert_element(element: HtmlElement) -> str:
     """Convert a parsed element to Markdown."""
-    if _measure_depth(element) > MAX_DEPTH:
-        return "\n".join(text.strip() for text in element.itertext() if text.strip())
     from bs4 import BeautifulSoup
 
     _separate_blocks(element)
@@ -692,7 +689,10 @@ def convert_element(element: HtmlElement) -> str:
             (pre_class.removeprefix("language-") for pre_class in pre.get("class", ())), ""
         ),
     )
-    texts = [converter.convert_soup(BeautifulSoup(part, "lxml")) for part in split_element(element)]
+    try:
+        texts = [converter.convert_soup(BeautifulSoup(part, "lxml")) for part in split_element(element)]
+    except RecursionError:  # it is nested too deeply for the converter
+        return "\n".join(text.strip() for text in element.itertext() if text.strip())
     return texts[0] if len(texts) == 1 else "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 
@@ -1276,16 +1276,6 @@ def find_charset(data: bytes) -> str | None:
         if charset:
             return charset.strip().decode("ascii", "ignore")
     return None
-
-
-def _measure_depth(element: HtmlElement) -> int:
-    """Return the nesting depth of elements without recursion."""
-    deepest, stack = 0, [(element, 0)]
-    while stack:
-        node, depth = stack.pop()
-        deepest = max(deepest, depth)
-        stack.extend((child, depth + 1) for child in node)
-    return deepest
 
 
 # --- Large pages, converted in parts to bound memory ---

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -200,9 +200,9 @@ class Tool:
     documents: str = ""  # field with the id of a document that it finds, opens or cites, for the log
 
     def __call__(self, run: Callable[..., JsonValue]) -> Tool:
-        """Return the tool of a function; in its docstring, an indented line continues the one before."""
-        lines = inspect.cleandoc(run.__doc__ or "").replace("\n    ", " ").split("\n")
-        description = self.description or "\n".join(filter(None, lines))
+        """Return the tool of a function; in its docstring, "Use it ..." and "Example: ..." start lines."""
+        text = re.sub(r"\s+", " ", run.__doc__ or "").strip()
+        description = self.description or re.sub(" (?=Use it |Example: )", "\n", text)
         return replace(self, name=run.__name__, description=description, run=run)
 
     def reads(self, arguments: Mapping[str, JsonValue]) -> bool:

@@ -74,7 +74,7 @@ def searchLocalArchives(
     citationOffset: int,
 ) -> JsonObject:
     """Search research notes and saved pages by words, tolerating typos, and by meaning, with citations between them
-        (confidence 1.0: link, 0.9: path, 0.6: title).
+    (confidence 1.0: link, 0.9: path, 0.6: title).
 
     Use it for archived research: best for citations; for everything else, use search_knowledge_base.
     Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)

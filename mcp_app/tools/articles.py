@@ -108,7 +108,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     """Find articles whose title, tags or description contain the query; mode='semantic' searches by meaning.
 
     Use it for articles: best for the name of a topic; to read one, use get_article; to search everything else,
-        search_knowledge_base.
+    search_knowledge_base.
     Example: search_articles(query="chunking")
     """
     wanted, limit = limit, limit or DEFAULT_LIMIT

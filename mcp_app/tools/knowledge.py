@@ -183,8 +183,8 @@ def search_knowledge_base(
     """Find the passages that answer a question, best first.
 
     Use it for precise questions, in all sources or one: the best choice if you know no project; to find documents, use
-        rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge by tags,
-        rag_search_global_knowledge; for code, rag_search_code_examples.
+    rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge by tags,
+    rag_search_global_knowledge; for code, rag_search_code_examples.
     Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)
     """
     scope = Scope(
@@ -314,7 +314,7 @@ _OUTCOME_MESSAGES = {
 )
 def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
     """Create, show, list, update or delete documents. create takes file_path or content (stored once per source); a
-        large one becomes a job; get_job follows it. delete is permanent.
+    large one becomes a job; get_job follows it. delete is permanent.
 
     Use it for single documents; to read one, use rag_read_full_page; for collections, manage_source.
     Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")
@@ -444,11 +444,11 @@ SOURCE_TYPES = ("upload", "crawl", "api")
     output=make_action_schema(source="object", sources="array", total_count="integer", message="string"),
 )
 def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Create, show, list, update or delete sources (collections of documents). delete also deletes their documents
-        and is permanent.
+    """Create, show, list, update or delete sources (collections of documents). delete also deletes their documents and
+    is permanent.
 
     Use it to organise; for single documents, use manage_document; to list sources by project,
-        rag_get_available_sources.
+    rag_get_available_sources.
     Example: manage_source(action="create", title="Research Papers", source_type="upload")
     """
     return _SOURCE_ACTIONS[action](call, SimpleNamespace(**arguments))

@@ -422,7 +422,7 @@ def rag_list_pages_for_source(call: Call, source_id: str, title: str, limit: int
     """List the documents of one or all sources, oldest first.
 
     Use it to see what a source contains; to read a document, use rag_read_full_page; for sources,
-        rag_get_available_sources.
+    rag_get_available_sources.
     Example: rag_list_pages_for_source(source_id="src_123", title="login")
     """
     source = call.wb.sources.get(source_id).id if source_id else None

@@ -225,8 +225,8 @@ def rag_search_knowledge_base(call: Call, scope: str, project_id: str, **others:
     """Find documents (one result each) or passages in any scope.
 
     Use it to find documents to read: best for project and global knowledge together; for one project only, use
-        rag_search_project_knowledge; for general knowledge, rag_search_global_knowledge; for passages,
-        search_knowledge_base.
+    rag_search_project_knowledge; for general knowledge, rag_search_global_knowledge; for passages,
+    search_knowledge_base.
     Example: rag_search_knowledge_base(query="API endpoints", scope="all", project_id="proj_123")
     """
     answer = _search(call, scope=scope, project_id=project_id, **others)
@@ -257,7 +257,7 @@ def rag_search_project_knowledge(call: Call, project_id: str, folder_name: str, 
     """Search one project's own sources.
 
     Use it first when you work on a known project: best for knowledge specific to it; if it finds nothing relevant, use
-        rag_search_global_knowledge; to list the folders, rag_list_project_folders.
+    rag_search_global_knowledge; to list the folders, rag_list_project_folders.
     Example: rag_search_project_knowledge(query="login endpoint", project_id="proj_123", folder_name="API")
     """
     answer = _search(call, scope="project", project_id=project_id, folder_name=folder_name, **others)
@@ -373,7 +373,7 @@ def rag_list_project_folders(call: Call, project_id: str, offset: int) -> JsonOb
     """List a project's folders with descriptions and source counts.
 
     Use it when you start on a project, before rag_search_project_knowledge with folder_name; for sources, use
-        rag_get_available_sources.
+    rag_get_available_sources.
     Example: rag_list_project_folders(project_id="proj_123")
     """
     project = call.wb.projects.get(project_id)

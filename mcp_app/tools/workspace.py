@@ -71,7 +71,7 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
 )
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Embed all new or changed conversations (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and remove deleted ones; many
-        become a job; get_job follows it.
+    become a job; get_job follows it.
 
     Use it before a search after many changes; for one conversation, use embed_document.
     Example: embed_workspace(workspace_path="")
@@ -120,7 +120,7 @@ def search_semantic(
     """Search a workspace's embedded conversations by meaning, one result each, best first.
 
     Use it for past discussions: best for conversations only; for those similar to a known one, use get_similar; for
-        documents, search_knowledge_base.
+    documents, search_knowledge_base.
     Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")
     """
     wanted = int(n_results) or DEFAULT_COUNT

@@ -24,7 +24,7 @@ from evals.gateway import index_corpus, read_configuration_file
 from evals.measures.metrics import DEFAULT_METRICS, check_metrics
 from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
-from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, has_no_path, load_test_set, read_text
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, ConfigurationError, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text
@@ -583,10 +583,7 @@ def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet
     if not definition.origin.lower().endswith(".csv"):
         test_set = load_test_set(definition.origin)
         return test_set, test_set.problems
-    try:
-        text = Path(definition.origin).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{definition.origin} is not UTF-8 text ({error}); convert the file.") from error
+    text = read_text(Path(definition.origin))
     questions, ratings, problems = read_csv(wb, replace(stored, corpus=None), text)
     judgments = [rating.judgment for rating in ratings]
     if not any(judgment.grade > 0 for judgment in judgments):

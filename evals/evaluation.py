@@ -296,11 +296,11 @@ class Evaluation:
             comparison with each of the others.
         """
         assert self.wb is not None
-        names, prices, test_set = self._list_asked(), Prices.from_settings(self.wb.settings), self.run.test_set
+        prices, test_set, asked = Prices.from_settings(self.wb.settings), self.run.test_set, self.run.without_files
         scores: dict[str, AnswerScores] = {}
         left_out: list[str] = []
         with progress_bar("Answers", on_progress) as show:
-            for name in names:
+            for name in (one for one in self.strategies if one in asked.strategies):  # best first
                 corpus, strategy, parameters = self._read_search(name)
                 rounds = ask_answers(
                     self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
@@ -330,11 +330,6 @@ class Evaluation:
         check_unanswerable(self.run.test_set)
         scores, _ = self.answers(on_progress=on_progress, should_stop=should_stop)
         return {name: one.refusals for name, one in scores.items() if one.refusals is not None}
-
-    def _list_asked(self) -> list[str]:
-        """Return the names of the strategies, without run files, best first."""
-        asked = self.run.without_files.strategies
-        return [name for name in self.strategies if name in asked]
 
     def _read_search(self, name: str) -> tuple[IndexedCorpus, str, Mapping[str, ParameterValue]]:
         """Return the corpus, strategy and parameters that a run searched with."""

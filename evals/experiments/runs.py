@@ -876,11 +876,6 @@ def parse_cells(cells: JsonValue) -> list[Cell]:
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", cells)]
 
 
-def list_asked_cells(cells: Sequence[Cell]) -> list[int]:
-    """Return the positions of the cells that are strategies, not run files."""
-    return [position for position, cell in enumerate(cells) if not cell.file_hash]
-
-
 def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
@@ -1139,9 +1134,9 @@ class CellRuns:
                 yield Share(cell, first, min(first + size, questions))
 
     def list_asked_cells(self) -> list[int]:
-        """Return the positions of the cells that this process can ask."""
-        cells = self._experiment.cells
-        return [at for at in list_asked_cells(cells) if self._judge is not None or not cells[at].judge]
+        """Return the positions of the cells that this process can ask: strategies, not run files."""
+        own = [at for at, cell in enumerate(self._experiment.cells) if not cell.file_hash]
+        return [at for at in own if self._judge is not None or not self._experiment.cells[at].judge]
 
     def open(self, position: int) -> _OpenRun:
         """Index a cell's corpus and start its run, unless that has already been done.

@@ -39,7 +39,7 @@ from workbench.app.evaluate.outcome import (
 )
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
-from workbench.app.shell.work import list_job_views, show_job
+from workbench.app.shell.work import list_job_views, show_button, show_job
 from workbench.app.state import address
 from workbench.app.state.shared import choose_in_url, name_tab, note_change
 from workbench.app.widgets.looks import (
@@ -369,9 +369,15 @@ def _refresh_job(job_id: str) -> None:
     show_job(job_id, work)
 
 
-def dismiss_job(wb: Workbench, job_id: str) -> None:
-    """Delete a finished job with its result."""
-    wb.jobs.delete(job_id)
+def show_ended_job(wb: Workbench, job: Job, action: str = "") -> bool:
+    """Show the outcome of a job, with buttons that resume or delete it; return whether its ``action`` was pressed."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
+        is_pressed = bool(action and job.result) and st.button(action, key=f"run_{job.id}")
+        if job.status in ("cancelled", "failed"):
+            show_button("Resume", f"resume_{job.id}", lambda: wb.jobs.resume(job.id))
+        show_button("Dismiss", f"away_{job.id}", lambda: wb.jobs.delete(job.id))
+    return is_pressed
 
 
 def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> None:

@@ -12,10 +12,10 @@ import streamlit as st
 from evals.background import enqueue_learn
 from evals.learning.training import FOLD_COUNT, LEARNED_STRATEGY, MIN_JUDGED_QUESTIONS
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.experiment import dismiss_job, show_running_job
+from workbench.app.evaluate.experiment import show_ended_job, show_running_job
 from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_button
 from workbench.app.shell.scope_bar import read_lasting_scope
-from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
+from workbench.app.widgets.looks import format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
 from workbench.app.widgets.table import Column, show_table
@@ -77,9 +77,7 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
 
 
 def _show_outcome(wb: Workbench, job: Job) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
+    show_ended_job(wb, job)
     if not job.result:
         return
     ranker = read_ranker(as_object(job.result["ranker"]))

@@ -11,11 +11,11 @@ from evals.background import enqueue_experiment, enqueue_optimise
 from evals.evaluation import DEFAULT_METRICS, Cell, Experiments, TestSetStore, explain_difference, metric_title
 from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, read_tuning_result
 from workbench.app.evaluate.charts import ChartPoint
-from workbench.app.evaluate.experiment import dismiss_job, show_running_job
+from workbench.app.evaluate.experiment import show_ended_job, show_running_job
 from workbench.app.evaluate.outcome import show_quality_chart
 from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_button
 from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, format_measured, show_message, strategy_title
+from workbench.app.widgets.looks import format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text
@@ -89,22 +89,9 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
             st.rerun()
 
 
-def _resume(wb: Workbench, job_id: str) -> None:
-    """Resume a tuning job with its results so far and its remaining time."""
-    with report_errors(st.toast):
-        wb.jobs.resume(job_id)
-
-
 def _show_outcome(wb: Workbench, job: Job) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
-        if job.result and st.button(
-            "Compare on all questions", key=f"run_{job.id}", help="Run the finalists as an experiment"
-        ):
-            _start_experiment(wb, job)
-        if job.status in ("cancelled", "failed"):
-            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
+    if show_ended_job(wb, job, "Compare finalists on all questions"):
+        _start_experiment(wb, job)
     result = read_tuning_result(job)
     if result is not None:
         st.markdown(format_measured("", result.scope))

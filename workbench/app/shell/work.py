@@ -491,15 +491,15 @@ def show_job(key: str, work: JobView, detailed: bool = False) -> None:
             st.html(link, width="content")
         if work.is_running:
             stopping = work.job.cancel_requested
-            _show_button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
+            show_button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
         else:
             if work.job.status in ("cancelled", "failed", "completed_with_errors"):
-                _show_button(
+                show_button(
                     "Retry failed" if work.job.status == "completed_with_errors" else "Resume",
                     f"resume_{key}",
                     lambda: jobs.resume(key),
                 )
-            _show_button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
+            show_button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
     if work.is_running:
         st.progress(work.job.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
@@ -535,7 +535,9 @@ def scope_query(**others: str) -> str:
     return escape(urlencode({**scope, **others}, doseq=True))
 
 
-def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+def show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+    """Show a button whose errors are toasts."""
+
     def handle_click() -> None:
         with report_errors(st.toast):
             act()

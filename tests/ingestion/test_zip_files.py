@@ -121,3 +121,13 @@ def test_a_packed_file_has_the_date_of_its_archive(tmp_path: Path) -> None:
         archive.writestr(zipfile.ZipInfo("dated.md", (2030, 3, 5, 1, 2, 4)), "Cranes.")
         archive.writestr(zipfile.ZipInfo("undated.md"), "Cranes.")
     assert [str(item.file_date) for item in list_files([tmp_path / "a.zip"]).items] == ["2030-03-05", "None"]
+
+
+def test_members_of_one_name_and_names_of_macos_are_kept() -> None:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+        for name, text in (("logs/a.txt", "First."), ("logs/a.txt", "Second."), ("GrXXXXe.txt", "Third.")):
+            packed.writestr(name, text)
+    members, others = list_zip_members(target.getvalue().replace(b"GrXXXXe", "Größe".encode()))
+    texts = {member.name: member.load() for member in members}
+    assert texts == {"logs/a.txt": b"First.", "logs/a (2).txt": b"Second.", "Größe.txt": b"Third."} and others == []

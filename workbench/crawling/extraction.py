@@ -221,7 +221,7 @@ def extract_page(fetched: Response) -> Page:
         except Exception as error:
             raise UnreadableDocument(f"It is not readable as HTML ({type(error).__name__}).") from error
     name = _file_name(fetched)
-    index, follow = parse_robots_directives(_robots_lines(fetched))
+    index, follow = parse_robots_directives(fetched.headers.get("x-robots-tag", "").split("\n"))
     if find_reader(name) is None:
         raise UnreadableDocument(f"Its format is not supported ({media_type or 'no content type'}).")
     if not is_prose(name):
@@ -247,7 +247,7 @@ def _extract_html(fetched: Response) -> Page:
     metas = [tag for tag in root.iterfind(".//meta") if not any(True for _ in tag.iterancestors("template"))]
     robots = ("robots", AGENT_TOKEN.lower())
     own = [tag.get("content", "") for tag in metas if tag.get("name", "").strip().lower() in robots]
-    index, follow = parse_robots_directives([*_robots_lines(fetched), *own])
+    index, follow = parse_robots_directives([*fetched.headers.get("x-robots-tag", "").split("\n"), *own])
     anchors = [a for a in root.iter("a", "area") if a.get("href")]
     hrefs = [a.get("href") for a in anchors if "nofollow" not in a.get("rel", "").lower()]
     hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
@@ -311,10 +311,6 @@ def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
         if match and target:
             targets.append((float(match.group(1) or 0), target))
     return targets
-
-
-def _robots_lines(fetched: Response) -> list[str]:
-    return fetched.headers.get("x-robots-tag", "").split("\n")
 
 
 def parse_robots_directives(lines: Iterable[str]) -> tuple[bool, bool]:

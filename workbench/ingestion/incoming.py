@@ -10,6 +10,7 @@ import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
@@ -72,16 +73,26 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
     """
     try:
         with _open_zip(archive) as opened:
-            infos = [info for info in opened.infolist() if not info.is_dir()]
+            infos = {name: info for name, info in _name_members(opened.infolist()) if not info.is_dir()}
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableDocument(f"It is damaged or not a zip archive ({error}). Zip the files again.") from error
     members = [
-        ZipMember(info.filename, info.file_size, partial(_read_member, archive, info), _member_date(info))
-        for info in infos
-        if is_wanted(info.filename)
+        ZipMember(name, info.file_size, partial(_read_member, archive, info), _member_date(info))
+        for name, info in infos.items()
+        if is_wanted(name)
     ]
-    others = [info.filename for info in infos if not is_wanted(info.filename) and _is_missed(info.filename)]
-    return members, others
+    return members, [name for name in infos if not is_wanted(name) and _is_missed(name)]
+
+
+def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """Yield the members with their names, numbered if they repeat; macOS does not mark names as UTF-8."""
+    times: Counter[str] = Counter()
+    for info in infos:
+        path = PurePosixPath(info.filename)
+        with suppress(UnicodeError):
+            path = PurePosixPath(info.filename.encode("cp437").decode())
+        times[str(path)] += 1
+        yield str(path.with_stem(f"{path.stem} ({times[str(path)]})") if times[str(path)] > 1 else path), info
 
 
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:

@@ -308,9 +308,7 @@ def _find_unmarked_utf16(sample: bytes) -> str | None:
     return codec if all(char.isprintable() or char.isspace() for char in texts[codec]) else None
 
 
-def _try_decode(data: bytes, encoding: str | None) -> str | None:
-    if encoding is None:
-        return None
+def _try_decode(data: bytes, encoding: str) -> str | None:
     try:
         return _decode(data, encoding, "whatwg")
     except (UnicodeDecodeError, LookupError):

@@ -1224,8 +1224,6 @@ def _is_answer(element: HtmlElement) -> bool:
 
 
 def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
-    if not names:
-        return False
     return ("#", element.get("id", "")) in names or any(
         (".", name) in names for name in element.get("class", "").split()
     )

@@ -164,11 +164,18 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_reports_where_i
     expect(panel.get_by_text("No document has these words")).to_be_visible()
 
 
+def test_without_a_passage_the_tab_names_how_to_get_one(goto):
+    page = goto("/?q=tide gauge&look=why")
+    expect(page.locator(".st-key-pane_inspector").get_by_text("Press Why on a result")).to_be_visible()
+
+
 def test_if_nothing_is_found_an_expected_document_can_still_be_traced(goto):
     page = goto("/?q=zirconium&s=keyword&s=vector")
     page.get_by_role("button", name="Find an expected document").click()
     panel = page.locator(".st-key-pane_inspector")
     box = panel.get_by_role("combobox", name="Expected document")
+    expect(box).to_be_visible()
+    expect(panel.get_by_text("Press Why on a result")).to_be_hidden()  # there is none
     box.fill("stilling")
     expect(panel.get_by_role("option")).to_have_count(1)
     box.press("Enter")

@@ -323,6 +323,8 @@ def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
             st.skeleton(height=height)
     data = _build_data(wb, explaining)
     place.empty()
+    if not address.get("why") and not address.get("missed"):  # the tab was opened by itself
+        st.caption("Press Why on a result to see how each strategy ranked it.")
     mount(
         "compare/why",
         "why",

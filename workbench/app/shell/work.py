@@ -535,7 +535,7 @@ def scope_query(**others: str) -> str:
     return escape(urlencode({**scope, **others}, doseq=True))
 
 
-def show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+def show_button(label: str, key: str, act: Callable[[], object], disabled: bool = False) -> None:
     """Show a button whose errors are toasts."""
 
     def handle_click() -> None:

@@ -176,9 +176,9 @@ def evaluate(
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
             say(sentence)
-    _measure_answers(result, arguments, payload, say, on_progress, should_stop)
-    if arguments.save:
+    if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(run, Path(arguments.save))
+    _measure_answers(result, arguments, payload, say, on_progress, should_stop)
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
     return payload, code
 

@@ -24,7 +24,7 @@ from tests.evals.test_conversations import count_answers
 from tests.evals.test_experiments import ASKED, MANY
 from tests.llm_server import serving
 from workbench import Workbench
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, ModelError
 from workbench.settings import Settings
 
 LONG = 120.0  # seconds until a test gives up
@@ -147,6 +147,17 @@ def test_the_command_estimates_answers_and_its_budget_ends_between_two(llm_wb: W
     assert "(2 of 5 not written)" in left_out and left_out in said
     payload, _, said = run(llm_wb, *words, "--budget", str(dollars / 2))
     assert payload["answers"] == {} and "Answers left out" in said and "Answers: holding" not in said
+
+
+def test_a_run_is_saved_although_the_llm_fails_its_answers(
+    make_settings: Callable[..., Settings], own_llm: str, beir: WriteTestSet, tmp_path: Path
+) -> None:
+    saved = tmp_path / "run.json"
+    settings = make_settings(llm_base_url=own_llm, llm_model="garbled")
+    fails = pytest.raises(ModelError, match="did not return a chat message")
+    with Workbench.open(settings=settings) as wb, fails:
+        run(wb, str(beir()), "--strategies", "keyword", "--answers", "--save", str(saved))
+    assert '"keyword"' in saved.read_text()
 
 
 def test_an_llm_that_fails_fails_the_answers_and_not_the_searches(

@@ -119,6 +119,24 @@ def test_text_in_a_wrong_encoding_is_read_right(wb: Workbench, site: TestSite, c
     assert titles == {"Start", "Café", "Zażółć", "Plain"}
 
 
+def test_the_metadata_of_a_page_has_its_encoding_and_what_was_left_out(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    euro = page("Lager", "Der Schlüssel kostet €40, früher weniger.").encode("cp1252")
+    stray = page("Hafen", "Der Schlüssel zum Lager hängt am Brett. " * 9, links=["/lager"]).encode()
+    site.put({
+        "/": stray.replace(b"Brett", b"Bre\xfftt", 1),
+        "/lager": reply(euro, headers={"Content-Type": "text/html; charset=iso-8859-1"}),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    metadata = {document.title: document.metadata for document in wb.documents.list()}
+    assert metadata["Lager"]["encoding"] == "windows-1252"
+    assert metadata["Hafen"]["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 1}
+    note = f"{site.url}/: not fully read: bytes that are not valid UTF-8, read as windows-1252 (1)."
+    assert note in crawled["message"], crawled["message"]
+    assert any(line.message.startswith(note) for line in wb.jobs.log(crawled["id"]))
+
+
 def test_a_calendar_without_end_ends(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put({
         "/": page("Start", links=["/calendar?1", "/loop/"]),

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
@@ -26,7 +26,7 @@ from workbench.ingestion.readers.formats import (
     is_prose,
 )
 from workbench.ingestion.readers.html import find_charset, make_draft_from_tree, parse_page
-from workbench.ingestion.text import decode_text, find_codec
+from workbench.ingestion.text import decode_text, find_codec, open_reading
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -209,7 +209,16 @@ class Page:
 
 
 def extract_page(fetched: Response) -> Page:
-    """Convert a response to a page. Raises UnreadableDocument if its format is not supported, or parsing failed."""
+    """Convert a response to a page. Raises UnreadableDocument if its format is not supported, or parsing failed.
+
+    Its metadata has the encoding, and the counts of what was left out or is hidden.
+    """
+    with open_reading() as reading:
+        page = _extract(fetched)
+    return replace(page, metadata={**page.metadata, **reading.metadata})
+
+
+def _extract(fetched: Response) -> Page:
     media_type = fetched.media_type
     if media_type in HTML_READER.media_types or (
         media_type in UNINFORMATIVE_MEDIA_TYPES and HTML_START.match(fetched.body[:1024])

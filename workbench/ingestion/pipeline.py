@@ -210,7 +210,7 @@ class Pipeline:
         if isinstance(document, KnownDocument):
             yield SettledItem(place, item, known_id=document.id)
             return
-        notes = page_notes(item.path or item.name, document.metadata)
+        notes = page_notes(item.path or item.url or item.name, document.metadata)
         tally.note(DocumentNotes(notes, left_out_counts(document.metadata)))
         if item.size > LARGE_ITEM_BYTES:
             yield None

@@ -36,6 +36,7 @@ from workbench.storage.database import Connection
 from workbench.storage.job_parts import EmbeddingLease, FileNote, JobFiles, PartLost
 from workbench.storage.jobs import Jobs
 from workbench.types import (
+    MAX_NOTES_SHOWN,
     IngestFailure,
     IngestReport,
     JsonObject,
@@ -147,8 +148,6 @@ class FileRecord:
 
 
 # Ingest jobs
-
-MAX_NOTES_SHOWN = 3  # notes in the outcome of a job; its log has all
 
 
 def run_ingest(

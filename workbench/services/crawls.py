@@ -25,6 +25,7 @@ from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
 from workbench.storage.job_parts import EmbeddingLease, PartLost
 from workbench.storage.jobs import FINISHED_STATUSES, Job, describe_state
 from workbench.types import (
+    MAX_NOTES_SHOWN,
     IngestReport,
     JsonObject,
     JsonValue,
@@ -464,12 +465,17 @@ class CrawlService:
             self.table.fills(job_id, find_plan_source(self._sources, plan, job).id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
+        notes: list[str] = []
 
         def ingest(
             source_id: str, items: Sequence[IngestItem], *, should_stop: ShouldStop, after_write: AfterWrite
         ) -> IngestReport:
             options = IngestOptions(should_stop=should_stop, after_write=after_write, hands=hands)
-            return self._documents.ingest_items(source_id, items, options)
+            report = self._documents.ingest_items(source_id, items, options)
+            for note in report.notes:
+                log(note, "warning")
+            notes.extend(report.notes)
+            return report
 
         storing = PageWriter(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
@@ -494,7 +500,7 @@ class CrawlService:
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
-            return self._summarise_end(job_id)
+            return self._summarise_end(job_id, notes)
 
     def _visit(self, options: CrawlOptions, use: Callable[[Site], Coroutine[None, None, T]]) -> T:
         """Use a site in a new event loop, even if the caller's thread already runs one (in a notebook)."""
@@ -516,7 +522,7 @@ class CrawlService:
 
         return Guard(self._allow_hosts)
 
-    def _summarise_end(self, job_id: str) -> tuple[str, JsonObject, str]:
+    def _summarise_end(self, job_id: str, notes: Sequence[str]) -> tuple[str, JsonObject, str]:
         counts = count_pages(self.table.counts(job_id))
         held = counts.outcomes["held"]
         if not counts.pages_crawled and not any(counts.outcomes[name] for name in ("removed", "gone", "held")):
@@ -538,6 +544,7 @@ class CrawlService:
         if held:
             documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"
+        message = " ".join([message, *notes[:MAX_NOTES_SHOWN]])
         return status, counts.to_dict(), message
 
     # Rows and jobs

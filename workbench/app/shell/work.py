@@ -25,7 +25,7 @@ from workbench.jobs.worker import STALLED_AFTER_S
 from workbench.services.sources import UPLOADS_TITLE, LocationNames
 from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
 from workbench.storage.jobs import Job
-from workbench.types import JsonValue, Source, as_texts, progress_text, time_left_text
+from workbench.types import MAX_NOTES_SHOWN, JsonValue, Source, as_texts, progress_text, time_left_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -365,7 +365,6 @@ CLEAN_SHOWN_S = 15.0  # seconds for which any other completed job stays, as one 
 BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
 MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 LIST_HEIGHT_PX = 140  # pixels
-MAX_NOTES_SHOWN = 3  # notes of a job; its log has all
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 _RUNNING_KEY = "running_jobs"  # in the session: ids of the jobs that ran when the page was drawn last
 

@@ -147,6 +147,33 @@ def test_stamps_are_read_and_other_annotations_are_counted() -> None:
     assert document.metadata["left_out"] == {"stamps without text": 1, "comments": 1, "recordings and models": 1}
 
 
+def test_alternative_texts_of_a_tagged_file_are_read_on_their_page() -> None:
+    name, text = NameObject, TextStringObject
+    data = drawn(
+        lambda canvas: canvas.drawString(72, 700, "Sales grew."),
+        lambda canvas: canvas.drawString(72, 700, "They fell."),
+    )
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
+    figures = [
+        {"S": "/Figure", "Pg": writer.pages[1].indirect_reference, "Alt": text("Bars of 2030: Faro 19, Gotland 88")},
+        {"S": "/Figure", "Pg": writer.pages[0].indirect_reference, "Alt": text("logo.png")},
+        {"S": "/Formula", "Pg": writer.pages[0].indirect_reference, "Alt": text("a over b")},
+    ]
+    tags = [
+        writer._add_object(
+            DictionaryObject({name(f"/{key}"): name(one) if key == "S" else one for key, one in figure.items()})
+        )
+        for figure in figures
+    ]
+    tree = DictionaryObject({name("/K"): ArrayObject(tags)})
+    tags[0].get_object()[name("/K")] = tags[0]  # a damaged file may have a circle
+    writer.root_object[name("/StructTreeRoot")] = writer._add_object(tree)
+    document = read_bytes(write(writer), "sales.pdf")
+    assert document.text == (
+        "Sales grew.\n\n[Image: a over b]\n\nThey fell.\n\n[Image: Bars of 2030: Faro 19, Gotland 88]"
+    )
+
+
 def test_a_file_attached_to_a_place_on_a_page_is_counted() -> None:
     writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
     note = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/FileAttachment")}

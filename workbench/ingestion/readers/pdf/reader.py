@@ -23,7 +23,7 @@ from workbench.ingestion.ocr.document import (
 )
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.office import DAMAGED_PARTS, XmlElement, local_name, parse_xml
+from workbench.ingestion.readers.office import DAMAGED_PARTS, XmlElement, format_alt_text, local_name, parse_xml
 from workbench.ingestion.readers.pdf.layout import (
     CHECKED_BOX,
     INVISIBLE_MODES,
@@ -40,7 +40,7 @@ from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import HIDDEN_MARK, leave_out, normalise, take_hidden
 
 if TYPE_CHECKING:
-    from pypdf import PageObject, PdfWriter
+    from pypdf import PageObject, PdfReader, PdfWriter
     from pypdf.generic import DictionaryObject, IndirectObject, PdfObject, StreamObject
 
 # --- Document properties that describe the contents ---
@@ -314,6 +314,28 @@ def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     return text
 
 
+def _find_alt_texts(reader: PdfReader) -> dict[int, list[str]]:
+    """Return the alternative texts of a tagged file's images and formulas in reading order, by page number."""
+    numbers = {cast("Any", page).indirect_reference.idnum: number for number, page in enumerate(reader.pages, start=1)}
+    found: dict[int, list[str]] = {}
+    seen: set[int] = set()
+    tree = cast("dict[str, Any]", reader.trailer["/Root"]).get("/StructTreeRoot")
+    waiting: list[tuple[Any, int]] = [(tree, 1)]
+    while waiting:
+        part, number = waiting.pop()
+        element = part.get_object() if part is not None else None
+        if isinstance(element, list):
+            waiting += [(each, number) for each in reversed(cast("list[Any]", element))]
+        elif isinstance(element, dict) and id(element) not in seen:
+            seen.add(id(element))
+            element = cast("DictionaryObject", element)
+            number = numbers.get(element.raw_get("/Pg").idnum, number) if "/Pg" in element else number
+            if text := format_alt_text(element.get("/Alt")):
+                found.setdefault(number, []).append(text)
+            waiting.append((element.get("/K"), number))
+    return found
+
+
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
 MIN_MAPPED_GLYPHS = 5  # a font with fewer glyphs may have one character for all
 
@@ -517,7 +539,7 @@ EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
 def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
-    """Read the pages that are not in ``read``, and add to each page what its annotations draw.
+    """Read the pages that are not in ``read``; add alternative texts to each page, and what its annotations draw.
 
     Annotations without text, and fonts that the parser misreads because of their Unicode map, are counted.
 
@@ -530,7 +552,8 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
     damaged: list[int] = []
     fonts: dict[int, bool] = {}
     try:
-        sources = PdfReader(io.BytesIO(data)).pages
+        reader = PdfReader(io.BytesIO(data))
+        sources, alt_texts = reader.pages, _find_alt_texts(reader)
         leave_out("pages that the file does not count", max(0, len(sources) - file.total))
         for page in file.pages:
             number, source = page.number, sources[page.number - 1]
@@ -543,7 +566,8 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
                 if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                     texts[number] = normalise(text)
             _check_fonts(source, fonts)
-            for text in filter(None, (_read_annotation(source, one) for one in source.get("/Annots") or ())):
+            drawn = [_read_annotation(source, one) for one in source.get("/Annots") or ()]
+            for text in filter(None, [*alt_texts.get(number, ()), *drawn]):
                 texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text)]))
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)

@@ -68,6 +68,7 @@ _SIGNED = re.compile(
     r"[.#]?[^\W_]+(?:[-_./\\:@&]{1,3}[^\W_]+)+(?:\+{1,2}|#)?"
     r"|[^\W\d_][^\W_]*(?:\+{1,2}|#)|\.[^\W\d_][^\W_]+|#[0-9]+"
     r"|[\U0001F1E6-\U0001F1FF]{2}|[\u231a-\u23ff\u25b6\u25c0\u2600-\u27bf\u2b1b-\u2b55\U0001F000-\U0001FAFF]"
+    r"|[^\W_]++(?![+#])"  # a word without signs, or each of its letters would be tried
 )
 _PIECE = re.compile(r"[^/\\:@&]+")
 _CODE = re.compile(  # versions, languages and codes
@@ -92,6 +93,8 @@ def find_names(text: str) -> Iterator[tuple[str, int, int]]:
     The name is in lower case, without joints if it has digits: ppr9087 for PPR-9087.
     """
     for token in _SIGNED.finditer(text):
+        if not _SIGN.search(token[0]):
+            continue
         start, end = token.span()
         spans = {(start, end)}
         for pattern in (_PIECE, _CODE):

@@ -23,6 +23,7 @@ from evals.experiments.answers import (
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import find_shared_metrics, make_leaderboard, pair_runs
 from evals.experiments.runs import (
+    Budget,
     Cell,
     CellResult,
     StrategyRun,
@@ -218,7 +219,9 @@ def test_the_command_reports_citations_and_the_lift(wb: Workbench, beir: WriteTe
 def test_answers_of_an_llm_are_repeated(llm_wb: Callable[[str], Workbench], beir: WriteTestSet) -> None:
     wb = llm_wb("moody")
     test_set = load_test_set(beir())
-    scores = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", repeats=2))
+    scores = measure_answers(
+        test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", {}, repeats=2, budget=Budget())
+    )
     assert scores.spread["citation-recall"] > 0  # every second answer cites nothing
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from evals.command import add_arguments, evaluate
 from evals.experiments.answers import ask_answers, contains_answer, measure_answers
-from evals.experiments.runs import list_changed
+from evals.experiments.runs import Budget, Ranking, list_changed
 from evals.gateway import index_corpus
+from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
@@ -37,6 +38,11 @@ def answered(beir: WriteTestSet) -> Path:
     return folder
 
 
+def ask_hybrid(wb: Workbench, test_set: TestSet) -> list[dict[str, Ranking]]:
+    """Answer the questions with ``hybrid``, once."""
+    return ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid", {}, repeats=1, budget=Budget())
+
+
 def test_an_answer_holds_whole_words_in_their_order_whatever_the_marks() -> None:
     assert contains_answer("It turns every six hours [1].", "Every six hours!")
     assert not contains_answer("It turned six times", "turn")
@@ -45,7 +51,7 @@ def test_an_answer_holds_whole_words_in_their_order_whatever_the_marks() -> None
 
 def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench, answered: Path) -> None:
     test_set = load_test_set(answered)
-    measured = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid"))
+    measured = measure_answers(test_set, ask_hybrid(wb, test_set))
     assert (measured.questions, measured.holding, measured.refused) == (2, 0.5, 0.0)
     assert 5 <= measured.words <= 40
 
@@ -67,7 +73,7 @@ def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:
 
 def test_without_reference_answers_only_citations_are_measured(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir(TEXTS, ASKED))
-    measured = measure_answers(test_set, ask_answers(wb, test_set, index_corpus(wb, test_set), "hybrid"))
+    measured = measure_answers(test_set, ask_hybrid(wb, test_set))
     assert measured.holding is None and measured.lead == "citation-recall" and measured.citation_precision is not None
     with pytest.raises(InvalidInput, match="has a relevant document; judge some first"):
-        ask_answers(wb, replace(test_set, judgments=()), index_corpus(wb, test_set))
+        ask_hybrid(wb, replace(test_set, judgments=()))

@@ -305,7 +305,8 @@ def _find_unmarked_utf16(sample: bytes) -> str | None:
         codec: codecs.getincrementaldecoder(codec)("replace").decode(sample) for codec in ("utf-16-le", "utf-16-be")
     }
     codec = max(texts, key=lambda each: sum(map(texts[each].count, " \n、。，")))
-    return codec if all(char.isprintable() or char.isspace() for char in texts[codec]) else None
+    is_latin = sum("\u0100" <= char < "\u0370" for char in texts[codec]) > len(sample) * MAX_CONTROL_SHARE
+    return codec if not is_latin and all(char.isprintable() or char.isspace() for char in texts[codec]) else None
 
 
 def _try_decode(data: bytes, encoding: str) -> str | None:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -35,8 +35,12 @@ def fresh_home() -> Generator[Path]:
     try:
         yield home
     finally:
-        if postmaster(home) is not None:
-            stop_server(home)
+        number = postmaster(home)
+        with suppress(psutil.NoSuchProcess):  # the last process that used it may be stopping it already
+            if number is not None:
+                server = psutil.Process(number)
+                server.send_signal(signal.SIGINT)
+                server.wait(30)
         shutil.rmtree(home, ignore_errors=True)
 
 

@@ -98,8 +98,8 @@ class Measurement:
             if _has_content.is_set():
                 told[f"{place}content"] = text
         self._span.set_attributes({**told, "gen_ai.retrieval.documents": json.dumps(found)})
-        self._add_text("gen_ai.retrieval.query.text", question)
-        self._add_text("input.value", question)
+        self.add_text("gen_ai.retrieval.query.text", question)
+        self.add_text("input.value", question)
 
     def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int]) -> None:
         """Add the tokens of prompt and answer, and the messages if content is recorded."""
@@ -111,22 +111,23 @@ class Measurement:
         messages = (("system", system), ("user", prompt), ("assistant", answer))
         for place, (role, text) in zip(("input.0", "input.1", "output.0"), messages, strict=True):
             side, number = place.split(".")
-            self._add_text(f"llm.{side}_messages.{number}.message.role", role)
-            self._add_text(f"llm.{side}_messages.{number}.message.content", text)
+            self.add_text(f"llm.{side}_messages.{number}.message.role", role)
+            self.add_text(f"llm.{side}_messages.{number}.message.content", text)
         as_parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
-        self._add_text("gen_ai.input.messages", json.dumps(as_parts[:2], ensure_ascii=False))
+        self.add_text("gen_ai.input.messages", json.dumps(as_parts[:2], ensure_ascii=False))
         answered = [{**as_parts[2], "finish_reason": "stop"}]
-        self._add_text("gen_ai.output.messages", json.dumps(answered, ensure_ascii=False))
+        self.add_text("gen_ai.output.messages", json.dumps(answered, ensure_ascii=False))
 
     def add_call(self, arguments: Mapping[str, object], answer: str) -> None:
         """Add the arguments and the answer of a tool call, if content is recorded."""
         given = json.dumps(arguments, ensure_ascii=False, default=str)
         for name, text in (("input.value", given), ("output.value", answer)):
-            self._add_text(name, text)
-        self._add_text("gen_ai.tool.call.arguments", given)
-        self._add_text("gen_ai.tool.call.result", answer)
+            self.add_text(name, text)
+        self.add_text("gen_ai.tool.call.arguments", given)
+        self.add_text("gen_ai.tool.call.result", answer)
 
-    def _add_text(self, name: str, text: str) -> None:
+    def add_text(self, name: str, text: str) -> None:
+        """Add a text if content is recorded."""
         if _has_content.is_set():
             self._span.set_attribute(name, text)
 

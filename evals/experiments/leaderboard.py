@@ -710,6 +710,7 @@ def judge_bars(
         pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
         judge = judge_gain if is_gain else _judge_fall
         found = compare_pairs(metric, pairs, alternative="two-sided" if is_gain else "less")
+        found = mark_undecidable(found, list(runs.values())) if is_gain else found
         for (bar, _), difference in zip(group, found, strict=True):
             yield judge(title, bar, runs[bar.run].means[metric], difference)
 
@@ -733,7 +734,9 @@ def judge_gain(title: str, bar: Bar, mean: float, difference: Difference) -> Ver
     change = f"{difference.difference:+.4f} against {difference.b} (95% interval {low:+.4f} to {high:+.4f})"
     change += f", {format_p(difference.p_corrected)}"
     state = "undecided"
-    if difference.significant and difference.difference >= max(wanted, 1e-9):
+    if difference.unjudged:
+        change += f"; not decidable: {difference.unjudged:.0%} of the pool is unjudged"
+    elif difference.significant and difference.difference >= max(wanted, 1e-9):
         state = "passed"
     elif high < wanted or (difference.significant and difference.difference < 0):
         state = "failed"

@@ -11,8 +11,8 @@ import pytest
 
 from evals.command import add_arguments, evaluate, write_pool
 from evals.evaluation import SECONDS_PER_PAIR, add_judgments, make_pool, read_pool
-from evals.experiments.leaderboard import describe_pool, mark_undecidable
-from evals.experiments.runs import Ranking, score_answers
+from evals.experiments.leaderboard import describe_pool, judge_bars, mark_undecidable
+from evals.experiments.runs import Bar, Ranking, score_answers
 from evals.measures.metrics import measure_bounds, measure_rankings, measure_unjudged
 from evals.measures.significance import compare_with_best, describe_outcome, find_winner_name
 from evals.test_set import Judgment, Question, TestSet
@@ -103,19 +103,20 @@ def test_a_pool_of_which_little_is_judged_has_no_winner() -> None:
     ids = [f"q{n}" for n in range(20)]
     rankings = make_rankings(own=dict.fromkeys(ids, "abcdef"), other=dict.fromkeys(ids, "cadghi"))  # nine documents
 
-    def decide(**grades: int) -> tuple[str | None, str]:
+    def decide(**grades: int) -> tuple[str | None, str, str]:
         judged = tuple(Judgment(key, document, grade) for key in ids for document, grade in grades.items())
         test_set = TestSet("Pool", tuple(Question(key, f"{key}?") for key in ids), judged)
         runs = {name: score_answers(test_set, name, {}, answers, ["mrr@10"]) for name, answers in rankings.items()}
         differences = compare_with_best("mrr@10", {name: run.values["mrr@10"] for name, run in runs.items()})
         found = mark_undecidable(differences, list(runs.values()))
-        return find_winner_name("own", found), describe_outcome("own", found)
+        [bar] = judge_bars("Pool", [Bar("own", "mrr@10", against="other", min_gain=0.1)], runs)
+        return find_winner_name("own", found), describe_outcome("own", found), bar.state
 
-    open_one = (None, "Not decided: own leads, but other may be as good; 78% of the pool is unjudged.")
+    open_one = (None, "Not decided: own leads, but other may be as good; 78% of the pool is unjudged.", "undecided")
     assert decide(a=1, c=0) == open_one  # two of nine
     assert decide(a=1, c=0, d=-1) == open_one  # -1 is unjudged
-    assert decide(a=1, c=0, d=0) == ("own", "Decided: own is better than other.")  # a third
-    assert decide(a=1) == ("own", "Decided: own is better than other.")  # relevant documents only
+    assert decide(a=1, c=0, d=0) == ("own", "Decided: own is better than other.", "passed")  # a third
+    assert decide(a=1) == ("own", "Decided: own is better than other.", "passed")  # relevant documents only
 
 
 RECORDED = {  # ``trec_eval -q -m bpref -m infAP``

@@ -154,7 +154,8 @@ class AnswerService:
         request.llm = request.llm or self._corpus.llm
         asked = request.question(query)
         model = request.llm.name if request.llm is not None else ""
-        with measure(ASK, request.strategy.name):
+        with measure(ASK, request.strategy.name) as measured:
+            measured.add_text("input.value", query)
             result = run_search(asked)
             draft = draft_answer(asked, result.results, result.evidence)
             return AnswerStream(result, draft, model, asked, began)

@@ -31,11 +31,17 @@ SKIPPED_LINKS = "skipped_links"  # metadata of a page, not of its document: link
 
 
 class PageWriter:
-    """Writes the pages of one crawl; a document and the outcome of its page are stored in one transaction."""
+    """Writes the pages of one crawl; a document and the outcome of its page are stored in one transaction.
 
-    def __init__(self, crawls: Crawls, job_id: str, source_id: str, index: str, ingest: Ingest) -> None:
+    Sentences on what the pages lose are in ``notes`` and in the job's log.
+    """
+
+    def __init__(
+        self, crawls: Crawls, job_id: str, source_id: str, index: str, ingest: Ingest, log: Callable[[str, str], None]
+    ) -> None:
         self._crawls, self._job_id, self._source_id, self._index = crawls, job_id, source_id, index
-        self._ingest = ingest
+        self._ingest, self._log = ingest, log
+        self.notes: list[str] = []
 
     def store(self, positions: Sequence[int], boilerplate: frozenset[int], should_stop: ShouldStop) -> dict[int, str]:
         """Store pages; return {position: outcome}.
@@ -54,6 +60,9 @@ class PageWriter:
 
         items = [_make_item(body, boilerplate) for body in bodies]
         report = self._ingest(self._source_id, items, should_stop=should_stop, after_write=after_write)
+        for note in report.notes:
+            self._log(note, "warning")
+        self.notes += report.notes
         for failure in report.failures:
             position = by_key[failure.path].position
             self._crawls.settle(self._job_id, position, "failed", failure.error)

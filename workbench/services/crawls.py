@@ -465,19 +465,14 @@ class CrawlService:
             self.table.fills(job_id, find_plan_source(self._sources, plan, job).id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
-        notes: list[str] = []
 
         def ingest(
             source_id: str, items: Sequence[IngestItem], *, should_stop: ShouldStop, after_write: AfterWrite
         ) -> IngestReport:
             options = IngestOptions(should_stop=should_stop, after_write=after_write, hands=hands)
-            report = self._documents.ingest_items(source_id, items, options)
-            for note in report.notes:
-                log(note, "warning")
-            notes.extend(report.notes)
-            return report
+            return self._documents.ingest_items(source_id, items, options)
 
-        storing = PageWriter(self.table, job_id, plan.source_id, index, ingest)
+        storing = PageWriter(self.table, job_id, plan.source_id, index, ingest, log)
         memory = self.table.memory(plan.source_id, job_id, index)
 
         async def crawl(site: Site) -> None:
@@ -500,7 +495,7 @@ class CrawlService:
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
-            return self._summarise_end(job_id, notes)
+            return self._summarise_end(job_id, storing.notes)
 
     def _visit(self, options: CrawlOptions, use: Callable[[Site], Coroutine[None, None, T]]) -> T:
         """Use a site in a new event loop, even if the caller's thread already runs one (in a notebook)."""

@@ -286,3 +286,15 @@ def test_the_reason_of_a_failed_delivery_is_read() -> None:
 
 def test_letters_next_to_a_decoded_word_of_a_header_are_kept() -> None:
     assert read("Subject: Grüße =?utf-8?Q?k=C3=BC?= ü\n\nText.".encode()).title == "Grüße kü ü"
+
+
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [
+        ("=?utf-8?q?J=C3=BCrgen?=\n <j@x.de>", "Jürgen <j@x.de>"),
+        ("plain words\n =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n aus Berlin", "plain words Grüße aus Berlin"),
+        ("=?utf-8?q?Gr=C3=BC?=\r\n =?utf-8?q?=C3=9Fe?=", "Grüße"),
+    ],
+)
+def test_words_of_a_folded_header_stay_apart(header: str, title: str) -> None:
+    assert read(f"Subject: {header}\n\nText.".encode()).title == title

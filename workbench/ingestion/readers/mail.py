@@ -26,6 +26,7 @@ TEXT_TYPE = re.compile(
 )  # of parts that are read
 ENTRY_TYPES = ("text/calendar", "text/vcard", "text/x-vcard")
 MAILBOX_LINE = re.compile(rb"(?:\A|(?<=\n)(?=[^\n]*\n[\w-]+:))From [^\n]*\d\d:\d\d[^\n]* \d{4}[^\n]*\n")
+FOLD = re.compile(r"\r?\n[ \t]+")
 ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
 
@@ -144,7 +145,7 @@ def _read_header(message: EmailMessage, header: str) -> str:
     """Return a header as one line. Its charsets mean what they mean in browsers, unlike in the standard library."""
     raw = next((value for name, value in message.raw_items() if name.lower() == header.lower()), "")
     try:
-        pieces = decode_header(raw)
+        pieces = decode_header(FOLD.sub(" ", raw))  # which drops the blank that starts a line
     except HeaderParseError:  # damaged base64 is shown as it is
         pieces = [(raw, None)]
     return " ".join("".join(_decode_piece(*piece) for piece in pieces).split())

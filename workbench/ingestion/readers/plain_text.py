@@ -616,7 +616,8 @@ FEED_DATE = re.compile(r"<(?:pubDate|lastBuildDate|updated|published|dc:date)>([
 
 def read_code(data: bytes, name: str) -> Draft:
     """Return the source code, with the full file name as title, and the date of a feed or of its newest entry."""
-    path, text = PurePath(name), decode_text(data, name, find_charset(data))
+    path = PurePath(name)
     language = LANGUAGES_BY_SUFFIX[path.suffix.lower()]
+    text = decode_text(data, name, find_charset(data) if language == "xml" else None)  # in code it is only a string
     first = FEED_DATE.search(text) if language == "xml" else None  # feeds have the newest entry first
     return Draft(text, path.name, {"language_name": language} | ({"updated": first[1]} if first else {}))

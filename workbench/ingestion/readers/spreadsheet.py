@@ -110,7 +110,8 @@ def _choose_section(value: float, number_format: str) -> tuple[str, bool]:
     for section in sections if FORMAT_CONDITION.search(number_format) else ():
         condition = FORMAT_CONDITION.search(section)
         if condition is None or COMPARISONS[condition[1]](value, float(condition[2])):
-            return FORMAT_CONDITION.sub("", section), False
+            section = FORMAT_CONDITION.sub("", section)
+            return section, value < 0 and re.search(r"[-(]", section) is not None
     opposite = value < 0 and len(sections) > 1
     return sections[1 if opposite else 2 if not value and len(sections) > 2 else 0], opposite
 

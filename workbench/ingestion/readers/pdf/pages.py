@@ -127,13 +127,14 @@ UNDECODABLE_CHARACTER = re.compile(
     "\ue000-\uf01f\uf021-\uf0a6\uf0a8-\uf0b6\uf0b8-\uf8ff\U000f0000-\U0010ffff]"
 )
 # What a font gives that maps all its glyphs to one letter.
-REPEATED_LETTER = re.compile(r"([^\W\d_])(?:\s*\1){4,}")
+REPEATED_LETTER = re.compile(r"([^\W\d_])\1(?:\s*\1){3,}")
 # Of the letters a to z, 56 % and more on 2,890 pages of reports, and 53 % and more in 11 of 13 other languages; with
 # the alphabet in another order less than 45 % on 94 % of the pages. OCR decides, as in Welsh they are 38 %.
 USUAL_LETTERS = "eainorst"
 MIN_USUAL_SHARE = 0.45
 MIN_JUDGED_LETTERS = 60
-PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)")  # without digits, which numbers of parts have
+# Without digits, which numbers of parts have, and with a small letter, which most abbreviations lack.
+PLAIN_WORD = re.compile(r"(?<!\w)(?=[^\W\d_]*[a-z])[^\W\d_]{3,}(?!\w)")
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
 MAX_BOUNDS_PAGES = 10  # page sizes; printed web pages have the background of the whole document on each page
 MAX_DRAWN_SHARE = 0.3  # of a page that is covered by images; a scan with margins or in strips has more
@@ -369,7 +370,8 @@ def _is_improbable(text: str, letters: int) -> bool:
     repeated = sum(len(match[0]) for match in REPEATED_LETTER.finditer(text))
     counts = Counter(normalize("NFKD", "".join(PLAIN_WORD.findall(text))).lower())
     plain, usual = (sum(counts[letter] for letter in several) for several in (ascii_lowercase, USUAL_LETTERS))
-    return 2 * repeated > letters or (plain >= MIN_JUDGED_LETTERS and usual < MIN_USUAL_SHARE * plain)
+    is_plain = plain >= MIN_JUDGED_LETTERS and 2 * plain > letters  # else it is in another script, or a table
+    return 2 * repeated > letters or (is_plain and usual < MIN_USUAL_SHARE * plain)
 
 
 def _exceeds_page(page: ParsedPage) -> bool:

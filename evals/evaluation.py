@@ -43,6 +43,7 @@ from evals.experiments.leaderboard import (
 from evals.experiments.report import format_spread
 from evals.experiments.runs import (
     MAX_REPEATS,
+    NO_PRICE,
     Bar,
     Budget,
     EvalRun,
@@ -148,6 +149,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "Experiments",
     "DEFAULT_METRICS",
     "MAX_REPEATS",
+    "NO_PRICE",
     "OFFERED_METRICS",
     "InterleavingResult",
     "TestSets",

@@ -962,6 +962,9 @@ def estimate_cost(
     return _describe_estimate(count, total, parts, pilot, budget, has_calls=calls > 0)
 
 
+NO_PRICE = "no price is known"  # the end of an estimate in which a budget could not stop anything
+
+
 def _describe_estimate(
     count: str, total: float, parts: Iterable[str], pilot: str, budget: float | None, *, has_calls: bool
 ) -> str:
@@ -972,7 +975,7 @@ def _describe_estimate(
                 "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
                 "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
             )
-        return f"{count.rstrip(',')}; no price is known." if has_calls else ""
+        return f"{count.rstrip(',')}; {NO_PRICE}." if has_calls else ""
     if not parts:
         return f"{count} cost about {format_dollars(total)}."
     known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"

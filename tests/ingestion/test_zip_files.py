@@ -126,8 +126,20 @@ def test_a_packed_file_has_the_date_of_its_archive(tmp_path: Path) -> None:
 def test_members_of_one_name_and_names_of_macos_are_kept() -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as packed, pytest.warns(UserWarning, match="Duplicate name"):
-        for name, text in (("logs/a.txt", "First."), ("logs/a.txt", "Second."), ("GrXXXXe.txt", "Third.")):
+        for name, text in (
+            ("logs/a.txt", "First."),
+            ("logs/a.txt", "Second."),
+            ("GrXXXXe.txt", "Third."),
+            ("logs/a (2).txt", "Fourth."),
+            ("./", ""),
+            ("./", ""),
+        ):
             packed.writestr(name, text)
     members, others = list_zip_members(target.getvalue().replace(b"GrXXXXe", "Größe".encode()))
     texts = {member.name: member.load() for member in members}
-    assert texts == {"logs/a.txt": b"First.", "logs/a (2).txt": b"Second.", "Größe.txt": b"Third."} and others == []
+    assert others == [] and texts == {
+        "logs/a.txt": b"First.",
+        "logs/a (2).txt": b"Second.",
+        "logs/a (2) (2).txt": b"Fourth.",
+        "Größe.txt": b"Third.",
+    }

@@ -73,7 +73,7 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
     """
     try:
         with _open_zip(archive) as opened:
-            infos = {name: info for name, info in _name_members(opened.infolist()) if not info.is_dir()}
+            infos = dict(_name_members(opened.infolist()))
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableDocument(f"It is damaged or not a zip archive ({error}). Zip the files again.") from error
     members = [
@@ -85,14 +85,20 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
 
 
 def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the members with their names, numbered if they repeat; macOS does not mark names as UTF-8."""
+    """Yield the files with their names, numbered if they repeat; macOS does not mark names as UTF-8."""
     times: Counter[str] = Counter()
     for info in infos:
+        if info.is_dir():
+            continue
         path = PurePosixPath(info.filename)
         with suppress(UnicodeError):
             path = PurePosixPath(info.filename.encode("cp437").decode())
-        times[str(path)] += 1
-        yield str(path.with_stem(f"{path.stem} ({times[str(path)]})") if times[str(path)] > 1 else path), info
+        name = str(path)
+        while times[name]:
+            times[str(path)] += 1
+            name = str(path.with_stem(f"{path.stem} ({times[str(path)]})"))
+        times[name] = 1
+        yield name, info
 
 
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:

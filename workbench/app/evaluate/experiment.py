@@ -39,7 +39,7 @@ from workbench.app.evaluate.outcome import (
 )
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
-from workbench.app.shell.work import list_job_views, show_button, show_job
+from workbench.app.shell.work import read_job_view, show_button, show_job
 from workbench.app.state import address
 from workbench.app.state.shared import choose_in_url, name_tab, note_change
 from workbench.app.widgets.looks import (
@@ -363,8 +363,8 @@ def show_running_job(job_id: str) -> None:
 
 
 def _refresh_job(job_id: str) -> None:
-    work = list_job_views().get(job_id)
-    if work is None or not work.is_running:
+    work = read_job_view(job_id)
+    if not work.is_running:
         st.rerun()
     show_job(job_id, work)
 

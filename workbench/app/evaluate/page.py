@@ -12,6 +12,7 @@ from evals.background import WITH_LLM, enqueue_experiment, enqueue_on_sample
 from evals.evaluation import (
     DEFAULT_METRICS,
     MAX_REPEATS,
+    NO_PRICE,
     OFFERED_METRICS,
     Bar,
     Cell,
@@ -321,7 +322,7 @@ def show_plan_form(wb: Workbench) -> None:
                 )  # fmt: skip
                 expected = _choose_bars(cells, measures.metrics[0], wanted)
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            if costs:
+            if costs and NO_PRICE not in costs:
                 budget = st.number_input(
                     "Budget ($)", 0.01, None, None, key="build_budget", placeholder="None", width=140,
                     help="The experiment stops when its searches, answers and judgments have cost this much.",

@@ -84,6 +84,12 @@ def list_job_views() -> dict[str, JobView]:
     }
 
 
+def read_job_view(job_id: str) -> JobView:
+    """Return a job, however many others are in view. Raises NotFound."""
+    jobs = OPENING.workbench.jobs
+    return JobView(jobs.get(job_id), FileTally(), datetime.now(UTC), jobs.heard().get(job_id))
+
+
 # Buttons to add documents
 
 START_PAGES = {

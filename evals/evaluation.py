@@ -768,8 +768,13 @@ def add_judgments(
         key: Title or id of the test set; one that is not stored is changed for this run only.
         rater: Who judged the pool, if several do.
     """
-    read, ids = read_pool(test_set, text, rater), index_corpus(wb, test_set).ids
-    present = set(ids or (one.id for one in list_documents(wb, resolve_scope(wb, test_set.scope))))
+    read = read_pool(test_set, text, rater)
+    if isinstance(test_set.corpus, FolderCorpus):  # whose index may not be made yet
+        present = {document.key for document in test_set.corpus.documents}
+    elif test_set.corpus is not None:
+        present = set(index_corpus(wb, test_set).ids)
+    else:
+        present = {one.id for one in list_documents(wb, resolve_scope(wb, test_set.scope))}
     absent = dict.fromkeys(one.document for one in read.judgments if one.document not in present)
     judgments = tuple(one for one in read.judgments if one.document in present)
     problems = (*read.problems, *(f"The test set does not search a document {key!r}." for key in absent))

@@ -387,7 +387,8 @@ class WorkerProcess:
         last = ""
         with process:  # closes its pipes once it has ended
             for line in process.stderr or ():
-                sys.stderr.write(line)
+                with suppress(OSError, ValueError, AttributeError):  # ours is closed, or there is none
+                    sys.stderr.write(line)
                 last = line.strip() or last
         if process.returncode:
             self.failure = last or f"its process ended with code {process.returncode}"

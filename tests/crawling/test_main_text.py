@@ -476,3 +476,9 @@ def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: Tes
     read = wb.crawls.fetch(f"{site.url}/docs/v3/old")
     assert (read.url, read.title) == (f"{site.url}/docs/v3/new", "New")
     assert wb.crawls.fetch(f"{site.url}/docs/v3/again").url == f"{site.url}/docs/v3/again"
+
+
+def test_all_links_of_a_long_list_are_found() -> None:
+    listed = "\n".join(f"- [Page {n}](/p{n})" for n in range(8_000))
+    kind = {"content-type": "text/markdown"}
+    assert len(extract_page(Response("http://h.test/llms.md", 200, kind, listed.encode())).links) == 8_000

@@ -143,9 +143,12 @@ def _is_boilerplate(line: str, boilerplate: frozenset[int]) -> bool:
     return hash64(words) in boilerplate if words else not line.lstrip().startswith("#")
 
 
+MAX_LISTED_LINKS = 100_000  # of a text that lists the pages of a site
+
+
 def find_markdown_links(text: str) -> Iterator[str]:
     """Yield the link targets of a text as written, in order, without images and bare addresses."""
-    for link in extract_links(text):
+    for link in extract_links(text, MAX_LISTED_LINKS):
         if link.kind in ("link", "reference") or text[link.start - 1 : link.start] == "<":
             yield link.target
 

@@ -263,8 +263,8 @@ class _Part:
         self.masked = _CODE_SPAN.sub(lambda match: "\x01" * len(match.group()), self.without_fences)
 
 
-def extract_links(text: str) -> list[Link]:
-    """Return the links of a text in reading order, at most 5,000, without images, mail and in-page links."""
+def extract_links(text: str, limit: int = MAX_LINKS) -> list[Link]:
+    """Return the first links of a text in reading order, without images, mail and in-page links."""
     bounds = list(_split_parts(text))
     whole = [_Part(text, *bounds[0])] if len(bounds) == 1 else None
     references = _References()
@@ -272,14 +272,14 @@ def extract_links(text: str) -> list[Link]:
         _note_definitions(part, references.definitions)
     links: list[Link] = []
     for part in whole or (_Part(text, start, end) for start, end in bounds):
-        links += _part_links(part, references)
-        if len(links) > MAX_LINKS:
+        links += _part_links(part, references, limit)
+        if len(links) > limit:
             break
     for label in references.definitions.keys() - references.used:
         target, start, end = references.definitions[label]
         if (link := _make_link("reference", target, label, start, end)) is not None:
             links.append(link)
-    return sorted(links, key=lambda link: (link.start, link.end))[:MAX_LINKS]
+    return sorted(links, key=lambda link: (link.start, link.end))[:limit]
 
 
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:
@@ -295,7 +295,7 @@ def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _part_links(part: _Part, references: _References) -> list[Link]:
+def _part_links(part: _Part, references: _References, limit: int) -> list[Link]:
     links: list[Link] = []
     spans: list[tuple[int, int]] = []
     finders = (_inline_links, partial(_reference_links, references), _html_links, _wiki_links)
@@ -304,11 +304,11 @@ def _part_links(part: _Part, references: _References) -> list[Link]:
             spans.append(span)
             if link is not None:
                 links.append(link)
-        if len(links) > MAX_LINKS:
+        if len(links) > limit:
             break
-    links += _bare_links(_URL, "url", _blank_spans(part.masked, spans), part.text)
+    links += _bare_links(_URL, "url", _blank_spans(part.masked, spans), part.text, limit)
     free_with_code = _blank_spans(_URL.sub(lambda match: " " * len(match.group()), part.without_fences), spans)
-    links += _bare_links(_PATH, "path", free_with_code, part.text)
+    links += _bare_links(_PATH, "path", free_with_code, part.text, limit)
     return [replace(link, start=part.start + link.start, end=part.start + link.end) for link in links]
 
 
@@ -388,7 +388,7 @@ def _wiki_links(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int
         yield _make_link("wiki", target, match.group(2) or target, *match.span()), match.span()
 
 
-def _bare_links(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Link]:
+def _bare_links(pattern: re.Pattern[str], kind: str, free: str, text: str, limit: int) -> list[Link]:
     links = []
     for match in pattern.finditer(free):
         written = match.group().rstrip(".,;:!?*_~'")
@@ -399,7 +399,7 @@ def _bare_links(pattern: re.Pattern[str], kind: str, free: str, text: str) -> li
         link = _make_link(kind, written, written, match.start(), match.start() + len(written))
         if link is not None:
             links.append(link)
-        if len(links) >= MAX_LINKS:
+        if len(links) >= limit:
             break
     return links
 

@@ -458,6 +458,7 @@ def test_the_encoding_that_code_and_xml_declare_is_used() -> None:
     for name, start in (("a.xml", '<?xml version="1.0" encoding="koi8-r"?>'), ("a.php", '<meta charset="koi8-r">')):
         document = read(f"{start}<a>ок</a>".encode("koi8_r"), name)
         assert document.text.endswith("<a>ок</a>") and document.metadata["encoding"] == "koi8-r"
+    assert "café für" in read("page = '<meta charset=\"shift_jis\">'  # café für".encode(), "a.py").text
 
 
 def test_a_book_without_a_container_is_read_and_pages_and_renditions_it_does_not_show_are_counted() -> None:

@@ -618,6 +618,7 @@ def read_code(data: bytes, name: str) -> Draft:
     """Return the source code, with the full file name as title, and the date of a feed or of its newest entry."""
     path = PurePath(name)
     language = LANGUAGES_BY_SUFFIX[path.suffix.lower()]
-    text = decode_text(data, name, find_charset(data) if language == "xml" else None)  # in code it is only a string
+    is_markup = language in ("xml", "php")  # in other code a charset is a string
+    text = decode_text(data, name, find_charset(data) if is_markup else None)
     first = FEED_DATE.search(text) if language == "xml" else None  # feeds have the newest entry first
     return Draft(text, path.name, {"language_name": language} | ({"updated": first[1]} if first else {}))

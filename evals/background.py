@@ -154,7 +154,7 @@ def enqueue_questions(wb: Workbench, test_set: str, count: int) -> Job:
 
 
 def _run_writing(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Write questions with the LLM; a resumed job starts again, and equal questions take the place of earlier ones."""
+    """Write questions with the LLM; a resumed job writes as many again, about other passages."""
     key, count = as_text(assignment.job.parameters["write"]), as_integer(assignment.job.parameters["count"])
     endpoint = Endpoint.from_workbench(wb)
     report = add_llm_questions(wb, TestSetStore(wb), key, count, endpoint, assignment.progress, assignment.should_stop)

@@ -107,8 +107,8 @@ class Workbench(workbench.workbench.Workbench):
     ) -> str:
         """Return a sentence on what ``evaluate`` takes and costs at least: searches, calls of an LLM, tokens, dollars.
 
-        The arguments are those of ``evaluate``; ``answers`` if its result will answer the questions as well. It is ""
-        if no LLM is asked and no price is known.
+        The arguments mean what they mean for ``evaluate``; ``answers`` if its result will answer the questions as well.
+        It is "" if no LLM is asked and no price is known.
         """
         check_extra("eval")
         from evals.evaluation import estimate_run

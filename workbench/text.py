@@ -129,13 +129,16 @@ def find_spellings(question: str) -> dict[str, tuple[int, int]]:
 
     These are joined words, words with a sign (e-mail and node.js for email and nodejs), and dotnet for .NET.
     """
-    words = list(re.finditer(r"[^\W_]+", question))
+    words = list(iter_spaced_words(question))  # whose places the keyword index counts
     places = {at: place for place, word in enumerate(words, start=1) for at in (word.start(), word.end())}
     spellings = {
-        joined: (places[start], places[end] - places[start] + 1) for joined, start, end in find_joined(question)
+        joined: (places[start], places[end] - places[start] + 1)
+        for joined, start, end in find_joined(question)
+        if start in places and end in places
     }
     for dotted in re.finditer(r"\B\.([^\W_]+)", question):
-        spellings[f"dot{dotted[1].lower()}"] = places[dotted.start(1)], 1
+        if dotted.start(1) in places:
+            spellings[f"dot{dotted[1].lower()}"] = places[dotted.start(1)], 1
     for place, folded in enumerate((word[0].lower() for word in words[:MAX_SPELT_WORDS]), start=1):
         if 2 < len(folded) < MAX_NAME_CHARS and folded.isalpha():
             signed = (f"{folded[:at]}{sign}{folded[at:]}" for at in range(1, len(folded)) for sign in "-.")
@@ -145,7 +148,8 @@ def find_spellings(question: str) -> dict[str, tuple[int, int]]:
 
 def split_code(word: str) -> list[str]:
     """Return the letters and the numbers of a word with both: ISO and 9001 for ISO9001; [] for another."""
-    return _LETTERS_OR_DIGITS.findall(word) if len({sign.isdigit() for sign in word}) > 1 else []
+    parts = _LETTERS_OR_DIGITS.findall(word)
+    return parts if len(parts) > 1 else []
 
 
 def is_code(text: str) -> bool:

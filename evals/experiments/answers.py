@@ -369,13 +369,15 @@ def count_refusals(refused: Sequence[bool], thresholds: Sequence[float | None], 
     known = [value for value in thresholds if value is not None]
     if len(known) == len(thresholds):
         ordered = sorted(set(known))
-        between = [(low + high) / 2 for low, high in pairwise(ordered)]
-        for threshold in between:
+        between = {round((low + high) / 2, 4) for low, high in pairwise(ordered)}
+        for threshold in sorted(between):
             rightly = sum(value < threshold for value in known[:unanswerable])
             wrongly = sum(value < threshold for value in known[unanswerable:])
+            if not rightly + wrongly:
+                continue  # rounded below all
             precision, recall = rightly / (rightly + wrongly), rightly / unanswerable
             wrong = wrongly / max(1, len(known) - unanswerable)
-            points.append(RefusalPoint(round(threshold, 4), round(precision, 4), round(recall, 4), round(wrong, 4)))
+            points.append(RefusalPoint(threshold, round(precision, 4), round(recall, 4), round(wrong, 4)))
     best = max(points, key=_measure_f1, default=None)
     step = max(1, -(-len(points) // MAX_CURVE_POINTS))
     curve = tuple(point for place, point in enumerate(points) if place % step == 0 or point is best)

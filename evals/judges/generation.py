@@ -342,7 +342,7 @@ def add_llm_questions(
     on_progress: OnProgress = lambda _: None,
     should_stop: ShouldStop | None = None,
 ) -> ImportReport:
-    """Add up to ``count`` questions written by an LLM, one per passage; ``problems`` has the failures.
+    """Add up to ``count`` questions written by an LLM, each for a passage without one; ``problems`` has the failures.
 
     Raises:
         InvalidInput: A count below 1, or no passage long enough.
@@ -353,14 +353,15 @@ def add_llm_questions(
     test_set = store.load(key)
     index = index_corpus(wb, test_set).index.name
     documents, keys = _load_documents(wb, test_set)
+    written_for = {(one.document, one.start) for one in test_set.judgments if one.question_id.startswith(LLM_PREFIX)}
     passages = [
         SourcePassage(name, passage.text, *passage.span)
         for document, name in zip(documents, keys, strict=True)
         for passage in wb.documents.passages(document.id, index=index)
-        if len(passage.text) >= MIN_PASSAGE_CHARS
+        if len(passage.text) >= MIN_PASSAGE_CHARS and (name, passage.span[0]) not in written_for
     ]
     if not passages:
-        raise InvalidInput("No passage is long enough for a question; add documents first.")
+        raise InvalidInput("No passage without a question is long enough for one; add documents first.")
     chosen = random.Random(SAMPLE_SEED).sample(passages, min(count, len(passages)))
     added, reasons = 0, Counter[str]()
     for start in range(0, len(chosen), BATCH):
@@ -397,6 +398,7 @@ def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], l
 
 # Questions written by an LLM
 
+LLM_PREFIX = "llm_"  # of the ids of these questions
 MIN_QUESTION_CHARS = 8  # minimum length of a question
 
 
@@ -429,7 +431,7 @@ def write_questions(
     for passage, (text, answer, _) in zip(passages, written, strict=True):
         if not text:
             continue
-        key = "llm_" + hashlib.sha256(f"{passage.document}|{passage.start}|{text}".encode()).hexdigest()[:12]
+        key = LLM_PREFIX + hashlib.sha256(f"{passage.document}|{passage.start}|{text}".encode()).hexdigest()[:12]
         metadata = {"written_by": endpoint.model}
         questions[key] = Question(key, text, answer, origin="llm", metadata=metadata)
         judgments.append(Judgment(key, passage.document, 2, passage.start, passage.end, passage.text))

@@ -283,7 +283,8 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
     questions: dict[str, Question] = {}
 
     def parse(number: int, row: JsonObject) -> None:
-        key, text = read_id(path, number, row), str(_pick(row, "text")).strip()
+        own = {name: value for name, value in row.items() if name not in _COLUMNS["document"]}
+        key, text = read_id(path, number, own), str(_pick(row, "text")).strip()
         if not text or key in questions:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")

@@ -219,6 +219,16 @@ def content_hash(data: bytes, options: ReadingOptions = DEFAULT_OPTIONS) -> str:
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
+def _add_counts(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, dict[str, int]]:
+    """Return the counts of two readings of a page, as it was crawled and as it is stored, as one."""
+    sums: dict[str, dict[str, int]] = {}
+    for key in ("left_out", "hidden_parts"):
+        one, other = first.get(key), second.get(key)
+        if isinstance(one, dict) and isinstance(other, dict):
+            sums[key] = dict(Counter(cast("dict[str, int]", one)) + Counter(cast("dict[str, int]", other)))
+    return sums
+
+
 def read_item(
     item: IngestItem,
     data: bytes,
@@ -235,7 +245,7 @@ def read_item(
     return replace(
         raw,
         title=item.title or raw.title,
-        metadata={**raw.metadata, **item.metadata},
+        metadata={**raw.metadata, **item.metadata, **_add_counts(raw.metadata, item.metadata)},
         document_type=item.document_type or raw.document_type,
     )
 

@@ -229,19 +229,25 @@ def fetch_query_terms(
         for term, key, _, position, passages, replaces in found
         if key in counts or position not in words or term not in row["signed"]
     )
-    parts = (part for term in terms if term.id is None for part in _find_parts(connection, index, term, scope, size))
+    parts = _find_parts(connection, index, terms, scope, size)
     return QuestionTerms(totals, (*terms, *parts), frozenset(row["name_terms"]))
 
 
+MAX_SPLIT_CODES = 20  # unknown codes of a question that are split; each is a query of its own
+
+
 def _find_parts(
-    connection: Connection, index: str, unknown: QueryTerm, scope: ResolvedScope, size: int
+    connection: Connection, index: str, terms: Sequence[QueryTerm], scope: ResolvedScope, size: int
 ) -> list[QueryTerm]:
-    """Return the terms of an unknown word's letters and numbers (5 and mm for 5mm), if the scope has all of them."""
-    parts = split_code(unknown.term)
-    found = fetch_query_terms(connection, index, "\n".join(parts), scope, size).terms if parts else ()
-    known = [part for part in found if part.id is not None]
-    is_complete = len({part.position for part in known}) == len(parts)
-    return [replace(part, position=unknown.position) for part in known] if is_complete else []
+    """Return the terms of unknown words' letters and numbers (5 and mm for 5mm), if the scope has all of a word."""
+    found: list[QueryTerm] = []
+    for unknown in islice((term for term in terms if term.id is None and split_code(term.term)), MAX_SPLIT_CODES):
+        parts = split_code(unknown.term)
+        read = fetch_query_terms(connection, index, "\n".join(parts), scope, size).terms
+        known = [replace(part, position=unknown.position) for part in read if part.id is not None]
+        is_complete = len({part.position for part in read if part.id is not None}) == len(set(parts))
+        found += known if is_complete else []
+    return found
 
 
 def fetch_lexicon_version(connection: Connection, index: str) -> Version:

@@ -35,6 +35,8 @@ from workbench.ingestion.readers.spreadsheet import format_value
         (-5, "[<0]0;0", "-5"),
         (2, '[=1]"one";[=2]"two";0', "two"),
         (7, 'General" units"', "7 units"),
+        (5, '0 "Generalunkosten"', "5 Generalunkosten"),
+        (5, "[>1.5.2]0", "5"),
         (-7, "General;[Red]-General", "-7"),
         (12345.678, "0.00E+00", "12345.678"),
     ],

@@ -298,3 +298,12 @@ def test_letters_next_to_a_decoded_word_of_a_header_are_kept() -> None:
 )
 def test_words_of_a_folded_header_stay_apart(header: str, title: str) -> None:
     assert read(f"Subject: {header}\n\nText.".encode()).title == title
+
+
+def test_a_sentence_with_times_in_a_mailbox_is_no_message_and_a_quoted_line_starts_one() -> None:
+    first = "From a@x.org Mon Feb  3 10:00:00 2031\nSubject: One\n\nThe room is open:\n"
+    plan = "From Monday 10:00 until Friday in 2030 it is free.\nRoom: 5\n"
+    second = "From b@x.org Tue, 4 Feb 2031 11:00:00 +0100\n>From an old program\nSubject: Two\n\nSecond.\n"
+    document = read_bytes(f"{first}{plan}{second}".encode(), "post.mbox")
+    assert document.metadata["messages"] == 2
+    assert "From Monday 10:00 until Friday in 2030 it is free." in document.text and "Room: 5" in document.text

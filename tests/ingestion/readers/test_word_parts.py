@@ -415,7 +415,8 @@ def test_braces_and_bars_of_equations(equation: str, latex: str) -> None:
 def test_a_drop_cap_joins_its_word_and_a_page_break_divides_words() -> None:
     cap = '<w:p><w:pPr><w:framePr w:dropCap="drop"/></w:pPr><w:r><w:t>O</w:t></w:r></w:p>'
     rest = '<w:p><w:r><w:t>nce the tide</w:t><w:br w:type="page"/><w:t>rose</w:t></w:r></w:p>'
-    assert read(cap + rest).text == "Once the tide rose"
+    alone = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:br w:type="page"/></w:r></w:p>'
+    assert read(cap + rest + alone).text == "Once the tide rose"
 
 
 def test_signs_of_a_symbol_font_are_read_as_they_are_shown() -> None:

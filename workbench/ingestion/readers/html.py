@@ -714,7 +714,6 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
     body = root if body is None else body
     unread = [element for element in root.iter() if _is_unread(element, styles, is_file=is_file, is_part=is_part)]
     navs = {element for element in unread if element.tag == "nav"}
-    outer = [nav for nav in navs if navs.isdisjoint(nav.iterancestors())]
     others = [element for element in unread if element not in navs]
 
     def drop(elements: Iterable[HtmlElement]) -> None:
@@ -723,6 +722,7 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
                 element.drop_tree()
 
     drop(others)
+    outer = [nav for nav in navs if root in nav.iterancestors() and navs.isdisjoint(nav.iterancestors())]
     if _text_length(body) > sum(map(_text_length, outer)):  # else it is a page that consists of links
         drop(navs)
     for link in list(root.iter("a")):

@@ -45,7 +45,10 @@ DAMAGED_PARTS = "damaged parts of the file"
 UNDESCRIBED = "images without alternative text"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # no description
-INTERNAL_PROPERTY = re.compile(r"_|MSIP_|ContentTypeId|MediaService|KSO|ICV$")  # names of properties that programs add
+INTERNAL_PROPERTY = re.compile(  # names of properties that programs add
+    r"_|MSIP_|ContentTypeId|MediaService|KSO|ICV$|ZOTERO|Mendeley|AppVersion|DocSecurity|HyperlinksChanged|LinksUpToDate"
+    "|ScaleCrop|ShareDoc"
+)
 OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -732,7 +735,9 @@ def _simplify(root: XmlElement) -> None:
             leave_out("ruby readings", name == "rt")
             replace_element(element, [])
         elif element.tag == WORD + name and (name in RENAMED_TAGS or element.get(WORD + "type") in ("page", "column")):
-            replace_element(element, [make_element(RENAMED_TAGS.get(name, "tab"))])  # a page ends a word too
+            around = next(element.iterancestors(WORD + "p"), element)
+            ends_word = name in RENAMED_TAGS or _text(around)  # the end of a page does, unless it is all there is
+            replace_element(element, [make_element(RENAMED_TAGS.get(name, "tab"))] if ends_word else [])
     for run in list(root.iter(WORD + "r")):  # the base of a ruby is a run in a run
         parent = run.getparent()
         if parent is not None and parent.tag == WORD + "r":
@@ -1774,7 +1779,8 @@ def read_epub(data: bytes, name: str) -> Draft:
     leave_out("chapters that are encrypted", len(encrypted))
     leave_out("chapters that are missing in the file", sum(chapter not in package.parts for chapter in chapters))
     pages = (posixpath.basename(path) for path in package.parts if path.endswith((".xhtml", ".html", ".htm")))
-    leave_out("pages that the book does not list", sum(page not in unquote(source).lower() for page in pages))
+    hrefs = {posixpath.basename(unquote(item.get("href") or "")).lower() for item in opf.iter("{*}item")}
+    leave_out("pages that the book does not list", sum(page not in hrefs for page in pages))
     sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
     texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
     described = _read_properties(opf.iterfind(".//{*}metadata/*"), EPUB_PROPERTIES)

@@ -158,7 +158,8 @@ UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is p
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$|<h1\b[^>]*>(?:\s|<(?!/h1)[^>]*>)*([^\s<#][^<#\n]*)"
+    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$"
+    r"|<h1\b[^>]{0,999}>(?:\s|<(?!/h1)[^>]{0,999}>){0,20}+([^\s<#][^<#\n]*)"
     r"|\A= (.+)|\\title\{([^{}]+)\}",  # of AsciiDoc and LaTeX
     re.MULTILINE | re.IGNORECASE,
 )

@@ -54,7 +54,7 @@ SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons ou
 WORDS_SECTION = re.compile(
     r'(?:\[[A-Z]\w+\])?"([^"]*[^\W\d_][^"]*)"', re.IGNORECASE
 )  # shows words instead of the figure
-FORMAT_CONDITION = re.compile(r"\[([<>]=?|<>|=)(-?[\d.]+)\]")
+FORMAT_CONDITION = re.compile(r"\[([<>]=?|<>|=)(-?\d+(?:\.\d+)?)\]")
 COMPARISONS = {
     "<": operator.lt,
     "<=": operator.le,
@@ -68,6 +68,7 @@ FORMAT_TOKEN = re.compile(
     r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
     re.DOTALL,
 )
+GENERAL = re.compile(r'("[^"]*")|General')
 GENERAL_DIGITS = "0." + "#" * 15
 MAX_FORMATTED_VALUE = 1e15  # larger figures are not formatted
 DECIMAL_PRECISION_DIGITS = 80  # decimal precision: 15 digits of the figure plus the most decimals a format can have
@@ -127,7 +128,8 @@ def _parse_section(section: str) -> NumberFormat | None:
     """Parse a section, or return None if it is not supported: dates, fractions, exponents, "General", no figure."""
     around, digits, hundredfold = ["", ""], "", 0
     inner: list[tuple[int, str]] = []
-    for token in FORMAT_TOKEN.finditer(section.replace("General", GENERAL_DIGITS if section != "General" else "G")):
+    general = "G" if section == "General" else GENERAL_DIGITS
+    for token in FORMAT_TOKEN.finditer(GENERAL.sub(lambda found: found[1] or general, section)):
         if token["digits"]:
             inner += [(len(digits), around[1])] if digits else []
             digits += token["digits"]

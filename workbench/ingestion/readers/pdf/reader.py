@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
@@ -295,13 +295,25 @@ HIDDEN_GROUPS: Mapping[str, Callable[[set[int], set[int]], bool]] = {
 }
 
 
+T = TypeVar("T")
+
+
+def _read_leniently(read: Callable[..., T], *arguments: object) -> T | None:
+    """Return what a function reads from a damaged file, or None, counted, if pypdf fails on that part."""
+    try:
+        return read(*arguments)
+    except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files
+        leave_out(DAMAGED_PARTS)
+        return None
+
+
 def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     """Return the text that an annotation draws on its page; count a comment, an attached file, or a recording."""
     note = cast("DictionaryObject", reference.get_object() or {})
     kind, comment = note.get("/Subtype"), note.get("/Contents") or note.get("/RC")
     if kind in ("/Link", "/Widget", "/Popup", None):
         return ""
-    drawings = cast("dict[str, Any]", note.get("/AP", {}) if kind in DRAWN_KINDS else {})
+    drawings = cast("dict[str, Any]", note["/AP"] if kind in DRAWN_KINDS and "/AP" in note else {})
     text = page.extract_xform_text(drawings["/N"]) if "/N" in drawings else ""
     if kind == "/FreeText":
         text, comment = str(note.get("/Contents") or text), None
@@ -329,8 +341,9 @@ def _find_alt_texts(reader: PdfReader) -> dict[int, list[str]]:
         elif isinstance(element, dict) and id(element) not in seen:
             seen.add(id(element))
             element = cast("DictionaryObject", element)
-            number = numbers.get(element.raw_get("/Pg").idnum, number) if "/Pg" in element else number
-            if text := format_alt_text(element.get("/Alt")):
+            page = element.raw_get("/Pg") if "/Pg" in element else None
+            number = numbers.get(getattr(page, "idnum", 0), number)
+            if text := format_alt_text(str(element["/Alt"]) if "/Alt" in element else None):
                 found.setdefault(number, []).append(text)
             waiting.append((element.get("/K"), number))
     return found
@@ -553,7 +566,7 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
     fonts: dict[int, bool] = {}
     try:
         reader = PdfReader(io.BytesIO(data))
-        sources, alt_texts = reader.pages, _find_alt_texts(reader)
+        sources, alt_texts = reader.pages, _read_leniently(_find_alt_texts, reader) or {}
         leave_out("pages that the file does not count", max(0, len(sources) - file.total))
         for page in file.pages:
             number, source = page.number, sources[page.number - 1]
@@ -566,7 +579,7 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
                 if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
                     texts[number] = normalise(text)
             _check_fonts(source, fonts)
-            drawn = [_read_annotation(source, one) for one in source.get("/Annots") or ()]
+            drawn = [_read_leniently(_read_annotation, source, one) for one in source.get("/Annots") or ()]
             for text in filter(None, [*alt_texts.get(number, ()), *drawn]):
                 texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text)]))
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays

@@ -71,6 +71,15 @@ def start_worker(database_url: str, test_home: Path, own_llm: str) -> Iterator[C
         process.wait()
 
 
+def start_two(wb: Workbench, start_worker: Callable[[], subprocess.Popen[bytes]]) -> list[subprocess.Popen[bytes]]:
+    """Start two workers and return when both wait for jobs, so that neither has done all when the other arrives."""
+    started = [start_worker(), start_worker()]
+    while wb.health.work().workers < 2:
+        assert all(one.poll() is None for one in started)
+        time.sleep(0.02)
+    return started
+
+
 def test_a_worker_killed_in_the_middle_of_the_answers_loses_the_one_it_waits_for(
     llm_wb: Workbench,
     beir: WriteTestSet,
@@ -80,8 +89,8 @@ def test_a_worker_killed_in_the_middle_of_the_answers_loses_the_one_it_waits_for
     experiments = Experiments(llm_wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, MORE))).id
     made = experiments.create("Killed", test_set, ["keyword", "hybrid"], metrics=["mrr@10"], answers=True)
+    first, second = start_two(llm_wb, start_worker)
     job = enqueue_experiment(llm_wb, made.id)
-    first, second = start_worker(), start_worker()
     while count_answers(experiments, made.id) < 20 or llm_wb.jobs.table.parts.tally(job.id).holders < 2:
         assert first.poll() is None and second.poll() is None
         time.sleep(0.02)
@@ -198,8 +207,8 @@ def test_a_worker_killed_in_the_middle_of_judging_loses_the_questions_it_waits_f
     experiments = Experiments(llm_wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, MORE))).id
     made = experiments.create("Killed", test_set, ["keyword"], metrics=["mrr@10"])
+    first, second = start_two(llm_wb, start_worker)
     job = enqueue_experiment(llm_wb, made.id, ragas="llm")
-    first, second = start_worker(), start_worker()
     while count_judged(experiments, made.id) < 12 or llm_wb.jobs.table.parts.tally(job.id).holders < 2:
         assert first.poll() is None and second.poll() is None
         time.sleep(0.02)

@@ -140,8 +140,9 @@ class Bench:
         def run(question: EncodedQuestion) -> SearchResult:
             ask = Ask(name, limit, scope, self._index.name, parameters or {})
             request = requests.make(ask, remembered=True)
-            encodings = {request.index.embedding_model: Encoding(self._encoded[question[0]])}
-            return served(request.question(question[0], encodings))
+            query = request.question(question[0])
+            query.encodings[query.encoding_key] = Encoding(self._encoded[question[0]])
+            return served(query)
 
         return run
 

@@ -11,13 +11,17 @@ import pytest
 from benchmarks import ingest_speed, throughput
 from benchmarks.figures import format_table
 from benchmarks.ingest_speed import compare_precision
+from benchmarks.latency import Bench
+from benchmarks.loading import fill_corpus
 from benchmarks.measurement import run_bench
 from benchmarks.pairs import list_timed_strategies
+from benchmarks.synthetic_corpus import SyntheticCorpus
 from benchmarks.trade import CHUNKER_SETTINGS
 from benchmarks.walks import EF_SEARCH_VALUES
 from workbench import Workbench
 from workbench.ingestion.chunking import CHUNKERS
 from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import SearchResult, TimedStep
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +57,15 @@ def test_a_kept_corpus_is_measured_again_without_loading_and_then_deleted(home: 
     again = measure(home)
     assert again["load"]["300"] == {} and again["sizes"]["300"]["hybrid"]["p50_ms"] > 0
     assert again["deletion"]["300"]
+
+
+def test_the_timed_questions_are_embedded_beforehand(wb: Workbench) -> None:
+    synthetic = SyntheticCorpus(wb.corpus.encoder().dimensions)
+    bench = Bench(fill_corpus(wb, PASSAGES, synthetic), synthetic, 1)
+    for strategy in ("vector", "hybrid", "rerank"):
+        found = bench.strategy(strategy)(bench.questions[0])
+        assert isinstance(found, SearchResult) and found.results
+        assert TimedStep.EMBED not in found.timings_ms
 
 
 def test_every_strategy_that_needs_no_llm_is_timed_next_to_a_baseline(result: dict[str, dict[str, dict]]) -> None:

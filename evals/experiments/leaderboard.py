@@ -710,8 +710,7 @@ def judge_bars(
         pairs = [(bar.run, runs[bar.run].values[metric], bar.against or "the baseline", own) for bar, own in group]
         judge = judge_gain if is_gain else _judge_fall
         found = compare_pairs(metric, pairs, alternative="two-sided" if is_gain else "less")
-        found = mark_undecidable(found, list(runs.values())) if is_gain else found
-        for (bar, _), difference in zip(group, found, strict=True):
+        for (bar, _), difference in zip(group, mark_undecidable(found, list(runs.values())), strict=True):
             yield judge(title, bar, runs[bar.run].means[metric], difference)
 
 
@@ -721,6 +720,9 @@ def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Ve
     too_large = drop > (bar.max_drop or 0.0) + 1e-9
     state = "failed" if too_large and difference.significant else "passed"
     change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
+    if difference.unjudged:
+        detail = f"{change}; not decidable: {difference.unjudged:.0%} of the pool is unjudged"
+        return Verdict(title, bar.run, bar.metric, bar.allowance, mean, "undecided", detail)
     counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
     noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
     detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"

@@ -103,20 +103,26 @@ def test_a_pool_of_which_little_is_judged_has_no_winner() -> None:
     ids = [f"q{n}" for n in range(20)]
     rankings = make_rankings(own=dict.fromkeys(ids, "abcdef"), other=dict.fromkeys(ids, "cadghi"))  # nine documents
 
-    def decide(**grades: int) -> tuple[str | None, str, str]:
+    def decide(**grades: int) -> tuple[str | None, str, str, str]:
         judged = tuple(Judgment(key, document, grade) for key in ids for document, grade in grades.items())
         test_set = TestSet("Pool", tuple(Question(key, f"{key}?") for key in ids), judged)
         runs = {name: score_answers(test_set, name, {}, answers, ["mrr@10"]) for name, answers in rankings.items()}
         differences = compare_with_best("mrr@10", {name: run.values["mrr@10"] for name, run in runs.items()})
         found = mark_undecidable(differences, list(runs.values()))
-        [bar] = judge_bars("Pool", [Bar("own", "mrr@10", against="other", min_gain=0.1)], runs)
-        return find_winner_name("own", found), describe_outcome("own", found), bar.state
+        bars = [
+            Bar("own", "mrr@10", against="other", min_gain=0.1),
+            Bar("other", "mrr@10", against="own", max_drop=0.1),
+        ]
+        gain, fall = (bar.state for bar in judge_bars("Pool", bars, runs))
+        return find_winner_name("own", found), describe_outcome("own", found), gain, fall
 
-    open_one = (None, "Not decided: own leads, but other may be as good; 78% of the pool is unjudged.", "undecided")
+    said = "Not decided: own leads, but other may be as good; 78% of the pool is unjudged."
+    open_one = (None, said, "undecided", "undecided")
+    decided = ("own", "Decided: own is better than other.", "passed", "failed")
     assert decide(a=1, c=0) == open_one  # two of nine
     assert decide(a=1, c=0, d=-1) == open_one  # -1 is unjudged
-    assert decide(a=1, c=0, d=0) == ("own", "Decided: own is better than other.", "passed")  # a third
-    assert decide(a=1) == ("own", "Decided: own is better than other.", "passed")  # relevant documents only
+    assert decide(a=1, c=0, d=0) == decided  # a third
+    assert decide(a=1) == decided  # relevant documents only
 
 
 RECORDED = {  # ``trec_eval -q -m bpref -m infAP``

@@ -71,10 +71,7 @@ def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none"
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
         raise Conflict(f"{experiment.title!r} is already {job.status}; cancel its job first to restart it.")
-    if ragas != "none":
-        Experiments(wb).add_judge(experiment.id, JUDGES[ragas])
-    if budget is not None:
-        Experiments(wb).set_budget(experiment.id, budget)
+    Experiments(wb).prepare(experiment.id, judge=JUDGES.get(ragas, ""), budget=budget)
     return wb.jobs.enqueue("experiment", experiment.title, {"experiment": experiment.id})
 
 

@@ -226,15 +226,27 @@ class Experiments:
             raise InvalidInput(f"A view compares at most {MAX_COMPARED} runs, not {len(runs)}.")
         self._experiments.save_view(experiment.id, {"metric": metric, "runs": list(runs), "tag": tag})
 
-    def add_judge(self, experiment_id: str, judge: str) -> None:
-        """Plan the judging of every run by a judge, unless that has been done."""
+    def prepare(self, experiment_id: str, *, judge: str = "", budget: float | None = None) -> None:
+        """Change what an experiment does when it runs; if an argument is invalid, nothing is changed.
+
+        Args:
+            experiment_id: The experiment.
+            judge: Plan the judging of every run by this judge, unless that has been done.
+            budget: Its new budget, in dollars, for what its runs have stored and will store; None keeps it.
+
+        Raises:
+            NotFound: No such experiment. InvalidInput: The budget is 0 or less, or no price is known.
+        """
         experiment = self.get(experiment_id)
-        known = {cell.judge for cell in experiment.cells if cell.judge}
-        if judge in known or (judge == "free" and known):
-            return
-        judged = (cell for cell in experiment.cells if cell == cell.run and not cell.file_hash)
-        cells = [*experiment.cells, *(replace(cell, judge=judge) for cell in judged)]
-        self._experiments.change_plan(experiment.id, {"cells": [to_plain(cell) for cell in cells]})
+        cells, known = list(experiment.cells), {cell.judge for cell in experiment.cells if cell.judge}
+        if judge and judge not in known and not (judge == "free" and known):
+            cells += [replace(one, judge=judge) for one in cells if one == one.run and not one.file_hash]
+        changes: JsonObject = {"cells": [to_plain(cell) for cell in cells]} if cells != [*experiment.cells] else {}
+        if budget is not None:
+            estimate_cost(self._wb, self.test_set(experiment), cells, budget=budget)
+            changes["budget"] = budget
+        if changes:
+            self._experiments.change_plan(experiment.id, changes)
 
     def verdicts(self, experiment: Experiment, judge: str) -> dict[str, list[StoredVerdict]]:
         """Return what a judge has stored on each run, by the label of the run."""
@@ -248,19 +260,10 @@ class Experiments:
                 ]
         return found
 
-    def estimate(self, experiment_id: str, budget: float | None = None) -> str:
+    def estimate(self, experiment_id: str) -> str:
         """Return a sentence on what its runs take and cost at least, before any has run, as ``Workbench.estimate``."""
         experiment = self.get(experiment_id)
-        return estimate_cost(self._wb, self.test_set(experiment), experiment.cells, budget=budget)
-
-    def set_budget(self, experiment_id: str, budget: float) -> None:
-        """Give an experiment another budget, in dollars, for what its runs have stored and will store.
-
-        Raises:
-            NotFound: No such experiment. InvalidInput: It is 0 or less, or no price is known.
-        """
-        self.estimate(experiment_id, budget)
-        self._experiments.change_plan(experiment_id, {"budget": budget})
+        return estimate_cost(self._wb, self.test_set(experiment), experiment.cells)
 
     def save_bars(self, experiment_id: str, verdicts: Sequence[Verdict]) -> None:
         """Store the verdicts on the bars of an experiment."""
@@ -301,7 +304,7 @@ class Experiments:
     ) -> Experiment:
         """Run the unfinished cells. If a cell fails, its error is stored and the others continue.
 
-        ``budget`` replaces the experiment's own, as in ``set_budget``; None keeps it. ``judge`` scores
+        ``budget`` replaces the experiment's own, as in ``prepare``; None keeps it. ``judge`` scores
         the texts if the experiment has a judge; ``evals.judges.judging`` makes it. ``ask_all`` replaces the
         sequential run of all shares; it reports their progress and stops itself.
 
@@ -310,8 +313,7 @@ class Experiments:
             Cancelled: ``should_stop`` returned True; ``run`` resumes from there.
             InvalidInput: The budget is 0 or less, or no price is known.
         """
-        if budget is not None:
-            self.set_budget(experiment_id, budget)
+        self.prepare(experiment_id, budget=budget)
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         self._experiments.set_status(experiment.id, "running")

@@ -452,8 +452,7 @@ def resume_experiment(
         ConfigurationError: A judge needs an LLM, and none is configured. Others are those of ``Experiments.run``.
     """
     experiments = Experiments(wb)
-    if budget is not None:
-        experiments.set_budget(experiment_id, budget)
+    experiments.prepare(experiment_id, budget=budget)
     judge, model = make_judging(wb, experiments.get(experiment_id), endpoint, should_stop)
     done = experiments.run(experiment_id, on_progress=on_progress, should_stop=should_stop, judge=judge)
     note_verdicts(experiments, done, model)

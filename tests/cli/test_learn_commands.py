@@ -129,7 +129,7 @@ def test_an_experiment_that_is_not_judged_yet_is_judged_when_it_is_resumed(
     experiments = Experiments(wb)
     test_set = experiments.test_sets.add(load_test_set(archive)).id
     made = experiments.create("Judged", test_set, make_cells(["keyword"])).id
-    experiments.add_judge(made, "free")
+    experiments.prepare(made, judge="free")
     unjudged = experiments.run(made)
     assert unjudged.status == "stopped" and f"run: workbench experiments resume {made}" in unjudged.message
     assert "ragas" not in experiments.results(made)[0].extra

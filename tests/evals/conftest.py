@@ -85,5 +85,5 @@ def judge_experiment(
     wb: Workbench, made: Experiment, endpoint: Endpoint | None = None, judge: str = "built-in"
 ) -> None:
     """Run the rest of an experiment, and score the texts of every run; without an endpoint without an LLM."""
-    Experiments(wb).add_judge(made.id, FREE if endpoint is None else judge)
+    Experiments(wb).prepare(made.id, judge=FREE if endpoint is None else judge)
     resume_experiment(wb, made.id, endpoint=endpoint)

@@ -226,6 +226,9 @@ def test_judging_stops_with_the_budget_and_continues_with_a_higher_one(llm_wb: W
     experiments = Experiments(llm_wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
     made = experiments.create("Judged", test_set, ["keyword"], metrics=["mrr@10"])
+    with pytest.raises(InvalidInput, match="Invalid budget -1"):
+        enqueue_experiment(llm_wb, made.id, ragas="llm", budget=-1)
+    assert experiments.get(made.id) == made and not llm_wb.jobs.list()  # neither a judge nor a job
     job = enqueue_experiment(llm_wb, made.id, ragas="llm", budget=1e-6)
     worker = llm_wb.start_worker(make_runners(llm_wb))
     llm_wb.jobs.wait(job.id, timeout=LONG)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement, list_reasons
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, ModelError
 
 if TYPE_CHECKING:
     from evals.evaluation import Evaluation, Slices
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 RAGAS_MODES = ("free", "llm", "llm-ragas", "none")
-EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
+FAILURE = 1  # exit code if a strategy is significantly worse than the baseline, or the LLM that answers failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--answers",
         action="store_true",
         help="also answer the questions, and report what the answers contain and cite, and whether better "
-        "retrieval reached them",
+        "retrieval reached them; exit with 1 if the LLM fails, with the scores of the searches",
     )
     parser.add_argument(
         "--repeats", type=int, default=1, metavar="N", help="run what calls an LLM N times, and report the spread"
@@ -178,8 +178,13 @@ def evaluate(
             say(sentence)
     if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(run, Path(arguments.save))
-    _measure_answers(result, arguments, payload, say, on_progress, should_stop)
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
+    try:
+        _measure_answers(result, arguments, payload, say, on_progress, should_stop)
+    except ModelError as error:
+        payload["error"] = f"The questions were not all answered: {error}"
+        say(payload["error"])
+        code = FAILURE
     return payload, code
 
 
@@ -368,7 +373,7 @@ def _check_baseline(
             f"{regression.a} got worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
-    return EXIT_REGRESSION if regressions else 0
+    return FAILURE if regressions else 0
 
 
 def _parse_names(text: str | None) -> list[str]:

@@ -101,6 +101,7 @@ class RunJson(TypedDict):
     notes: NotRequired[list[str]]
     power: NotRequired[Power]
     slices: NotRequired[list[JsonObject]]
+    error: NotRequired[str]  # why there are no answers
 
 
 def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:

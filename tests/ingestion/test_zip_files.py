@@ -143,3 +143,30 @@ def test_members_of_one_name_and_names_of_macos_are_kept() -> None:
         "logs/a (2) (2).txt": b"Fourth.",
         "Größe.txt": b"Third.",
     }
+
+
+class UnmarkedName(zipfile.ZipInfo):
+    """A member whose name is stored as its bytes, without the mark of UTF-8, as Windows and older tools do."""
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 - the name of the overridden method
+        return self.filename.encode("cp437"), self.flag_bits & ~0x800
+
+
+@pytest.mark.parametrize(
+    ("names", "encoding"),
+    [
+        (["売上報告書.txt", "議事録/会議メモ.txt"], "cp932"),
+        (["销售报告.txt", "会议记录.txt"], "gbk"),
+        (["отчёт за год.txt"], "cp866"),
+        (["Bücher.txt", "Übersicht.txt"], "cp437"),
+        (["résumé.txt"], "utf-8"),
+    ],
+)
+def test_names_without_a_mark_are_decoded_as_texts_are(names: list[str], encoding: str) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(UnmarkedName(name.encode(encoding).decode("cp437")), b"x")
+        archive.writestr("日本語.txt", b"x")  # marked
+    members, _ = list_zip_members(stream.getvalue())
+    assert [member.name for member in members] == [*names, "日本語.txt"]

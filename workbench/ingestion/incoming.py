@@ -10,7 +10,6 @@ import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
@@ -34,11 +33,13 @@ from workbench.ingestion.readers.formats import (
 )
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.stamps import is_inside
+from workbench.ingestion.text import guess_encoding
 from workbench.types import HIDDEN_FILES, IngestFailure, format_left_out
 
 # --- Zip archives, read like folders ---
 
 ZIP_SUFFIX = ".zip"
+UTF8_NAME_FLAG = 0x800  # of a member; else zipfile decodes its name as CP437
 MAX_UNPACKED_BYTES = GB  # total bytes of an uploaded archive's files, which are held in memory
 
 
@@ -85,14 +86,20 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
 
 
 def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the files with their names, numbered if they repeat; macOS does not mark names as UTF-8."""
+    """Yield the files with their names, numbered if they repeat. Names not marked as UTF-8 are decoded like texts."""
     times: Counter[str] = Counter()
+    unmarked = [info for info in infos if not info.flag_bits & UTF8_NAME_FLAG]
+    written = "\n".join(info.filename.replace("\n", " ") for info in unmarked).encode("cp437", "replace")
+    codec, _ = guess_encoding(written)
+    if codec == "mac_roman":  # macOS writes UTF-8
+        codec = "cp437"
+    if written.decode(errors="ignore").encode() == written:
+        codec = "utf-8"
+    decoded = dict(zip(map(id, unmarked), written.decode(codec, "replace").split("\n"), strict=False))
     for info in infos:
         if info.is_dir():
             continue
-        path = PurePosixPath(info.filename)
-        with suppress(UnicodeError):
-            path = PurePosixPath(info.filename.encode("cp437").decode())
+        path = PurePosixPath(decoded.get(id(info), info.filename))
         name = str(path)
         while times[name]:
             times[str(path)] += 1
@@ -164,7 +171,7 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "10"
+READER_VERSION = "11"
 PDF_READER_VERSION = "10"
 SHEET_READER_VERSION = "8"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them

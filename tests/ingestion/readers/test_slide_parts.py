@@ -11,6 +11,8 @@ from pptx import Presentation
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.enum.shapes import MSO_CONNECTOR
+from pptx.opc.package import Part
+from pptx.opc.packuri import PackURI
 from pptx.oxml import parse_xml
 from pptx.slide import Slide
 from pptx.util import Inches
@@ -286,3 +288,22 @@ def test_images_that_fill_shapes_and_backgrounds_are_counted() -> None:
 
     document = read(draw)
     assert (document.text, document.metadata["left_out"]) == ("Quay", {"images without alternative text": 2})
+
+
+def test_comments_in_the_formats_of_2010_and_2021_are_read() -> None:
+    space = f'xmlns:p="{SCHEMAS}/presentationml/2006/main" xmlns:a="{SCHEMAS}/drawingml/2006/main"'
+    old = f'<p:cmLst {space}><p:cm authorId="0" idx="1"><p:text>Use the new logo</p:text></p:cm></p:cmLst>'
+    body = "<n:txBody><a:bodyPr/><a:p><a:r><a:t>{}</a:t></a:r></a:p></n:txBody>"
+    reply = f"<n:replyLst><n:reply>{body.format('Done')}</n:reply></n:replyLst>"
+    new = f'<n:cmLst {space} xmlns:n="urn:n"><n:cm>{reply}{body.format("Which year?")}</n:cm></n:cmLst>'
+
+    def draw(slide: Slide) -> None:
+        add_box(slide, 1, 1, "Plan")
+        for place, content in enumerate((old, new)):
+            name = PackURI(f"/ppt/comments/comment{place}.xml")
+            part = Part(name, "application/xml", slide.part.package, content.encode())
+            slide.part.relate_to(part, f"{SCHEMAS}/officeDocument/2006/relationships/comments")
+
+    document = read(draw)
+    assert document.text == "Plan\n\n[Comment: Use the new logo]\n\n[Comment: Which year?]\n\n[Comment: Done]"
+    assert document.metadata["hidden_parts"] == {"comments": 3}

@@ -13,6 +13,7 @@ from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import office
 from workbench.ingestion.readers.formats import read_bytes
+from workbench.ingestion.readers.isolation import ParserProcess, ReadingOptions
 
 SCHEMAS = "http://schemas.openxmlformats.org"
 NAMESPACES = (
@@ -36,7 +37,7 @@ def word_file(body: str, parts: Mapping[str, tuple[str, str]] | None = None) -> 
     docx.Document().save(plain)
     parts = parts or {}
     target = io.BytesIO()
-    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w") as copy:
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
         for path in source.namelist():
             data = source.read(path)
             if path == "word/document.xml":
@@ -458,3 +459,58 @@ def test_a_long_document_is_read_in_slices_with_notes_and_lists_in_order(monkeyp
     assert [line for line in found if "Note" not in line] == lines
     assert [line for line in found if "Note" in line] == ["1. Note 1", "2. Note 2"]
     assert found.index("1. Note 1") < found.index("Ebb")  # at the end of the slice that refers to it
+
+
+def test_comments_follow_their_paragraphs_and_the_option_for_hidden_parts_leaves_them_out() -> None:
+    comments = "".join(
+        f"<w:comment w:id='{place}' w:author='Ana'>{paragraph(text)}</w:comment>"
+        for place, text in enumerate(("Check the price.", "Done."))
+    )
+    parts = {"comments.xml": ("comments", f"<w:comments {NAMESPACES}>{comments}</w:comments>")}
+    marks = "".join(f"<w:r><w:commentReference w:id='{place}'/></w:r>" for place in range(2))
+    body = f"<w:p><w:r><w:t>It costs 5.</w:t></w:r>{marks}</w:p>" + paragraph("The end.")
+    document = read(body, parts)
+    assert document.text == "It costs 5.\n\n[Comment by Ana: Check the price.]\n\n[Comment by Ana: Done.]\n\nThe end."
+    assert document.metadata["hidden_parts"] == {"comments": 2}
+    without = read_bytes(word_file(body, parts), "plan.docx", options=ReadingOptions(skip_hidden=True))
+    assert without.text == "It costs 5.\n\nThe end."
+    assert without.metadata["left_out"] == {"hidden comments": 2}
+
+
+def test_files_that_word_inserts_are_read_in_their_place() -> None:
+    parts = {
+        "page.html": ("aFChunk", "<table><tr><td>Rope</td><td>12 m</td></tr></table>"),
+        "note.txt": ("aFChunk", "Ötzi's rope"),
+        "old.rtf": ("aFChunk", r"{\rtf1 From an old memo.}"),
+        "mail.mht": ("aFChunk", "MIME-Version: 1.0\r\n\r\nHello"),
+    }
+    chunks = "".join(f"<w:altChunk r:id='{name}'/>" for name in ("page", "note", "old", "mail"))
+    document = read(paragraph("First.") + chunks + paragraph("Last."), parts)
+    assert document.text == "First.\n\n| Rope | 12 m |\n| --- | --- |\n\nÖtzi's rope\n\nFrom an old memo.\n\n\n\nLast."
+    assert document.metadata["left_out"] == {"embedded files": 1}
+
+
+def test_an_arrow_above_a_group_is_no_brace() -> None:
+    group = "<m:oMath><m:groupChr><m:groupChrPr><m:chr m:val='→'/><m:pos m:val='top'/></m:groupChrPr>"
+    group += "<m:e><m:r><m:t>yields</m:t></m:r></m:e></m:groupChr></m:oMath>"
+    assert read(f"<w:p>{group}</w:p>").text == r"$\overset{→}{yields}$"
+
+
+def test_a_picture_without_alternative_text_is_counted_next_to_one_with_two() -> None:
+    alts = "<pic:nvPicPr><pic:cNvPr id='1' name='a' descr='{}'/></pic:nvPicPr>"
+    blip = "<pic:blipFill><a:blip r:embed='none'/></pic:blipFill>"
+    shape = "<wps:wsp><wps:cNvPr id='3' name='b' descr='A box'/></wps:wsp>"
+    group = f"{shape}<pic:pic>{alts.format('A pier')}{blip}</pic:pic><pic:pic>{alts.format('')}{blip}</pic:pic>"
+    document = read(f"<w:p>{drawing(group)}</w:p>")
+    assert document.text == "[Image: A box]\n\n[Image: A pier]"
+    assert document.metadata["left_out"] == {"images without alternative text": 1}
+
+
+def test_a_file_of_360_000_runs_is_read_in_500_mb() -> None:
+    layout = "<w:rPr>{}<w:rFonts w:ascii='Arial' w:hAnsi='Arial' w:cs='Arial'/><w:lang w:val='en-US'/></w:rPr>"
+    run = f"<w:r w:rsidR='00A1'>{layout}<w:t xml:space='preserve'>word </w:t></w:r>".replace("'", '"')
+    plain, bold = run.format(""), run.format("<w:i/>")
+    body = f"<w:p>{plain * 10}</w:p>" * 34_000 + f"<w:p>{(plain + bold) * 10}</w:p>" * 1_000
+    with ParserProcess(lambda: None) as parser:
+        text = read_bytes(word_file(body), "long.docx", parser=parser).text
+    assert text.count("word") == 360_000

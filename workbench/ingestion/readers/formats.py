@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -289,7 +290,7 @@ def read_draft(
             f"'{name}' has parts that are nested too deeply. Save it in another format, such as PDF."
         ) from error
     except Exception as error:  # parsers raise exceptions of any type
-        if "memory" in str(error).lower():  # libxml2 and expat
+        if re.search("memory|^unknown error", str(error), re.IGNORECASE):  # expat and libxml2
             raise MemoryError from error
         raise UnreadableDocument(
             f"'{name}' is not a valid {reader.document_type} file. It is damaged or has the wrong suffix; re-save it."

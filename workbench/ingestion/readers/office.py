@@ -16,7 +16,7 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 from workbench.errors import UnreadableDocument
-from workbench.formatting import GB
+from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table, join_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset, format_roman
@@ -207,9 +207,9 @@ class Package:
             self.count_damage(_fold_path(path))
             return None
 
-    def parse(self, path: str) -> XmlElement | None:
+    def parse(self, path: str, prepare: Callable[[bytes], bytes] = bytes) -> XmlElement | None:
         """Return the root of a part with the Transitional namespaces, or None if it is missing or damaged."""
-        data = STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", self.read(path) or b"")
+        data = STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", prepare(self.read(path) or b""))
         return parse_xml(data, lambda: self.count_damage(_fold_path(path))) if data else None
 
     def links(self, path: str) -> dict[str, tuple[str, str]]:
@@ -333,6 +333,12 @@ def _rows(element: XmlElement, kind: str) -> str:
     return f"\\begin{{{kind}}}" + " \\\\ ".join(rows) + f"\\end{{{kind}}}"
 
 
+def _group(element: XmlElement) -> str:
+    side, sign = "over" if _property(element, "pos") == "top" else "under", _property(element, "chr", "⏟")
+    mark = f"{side}brace" if sign in "⏞⏟" else f"{side}set{{{sign}}}"
+    return f"\\{mark}{{{_part(element, 'e')}}}"
+
+
 STRUCTURES = {
     "f": lambda element: f"\\frac{{{_part(element, 'num')}}}{{{_part(element, 'den')}}}",
     "sSup": lambda element: _base(element) + _scripts(element),
@@ -353,9 +359,7 @@ STRUCTURES = {
     "bar": lambda element: (
         f"\\{'over' if _property(element, 'pos') == 'top' else 'under'}line{{{_part(element, 'e')}}}"
     ),
-    "groupChr": lambda element: (
-        f"\\{'over' if _property(element, 'pos') == 'top' else 'under'}brace{{{_part(element, 'e')}}}"
-    ),
+    "groupChr": _group,
     "phant": lambda element: "" if _property(element, "show") == "0" else _part(element, "e"),
     "m": lambda element: _rows(element, "matrix"),
     "eqArr": lambda element: _rows(element, "aligned"),
@@ -550,8 +554,26 @@ def read_docx(data: bytes, name: str) -> Draft:
         source, count = _convert_part(prepared, notes)
         texts.append(convert_fragment(source))
         notes += count
-    text = "\n\n".join(filter(None, texts))
+    text = INCLUDED_FILE.sub(lambda mark: _read_included(package, mark[1]), "\n\n".join(filter(None, texts)))
     return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
+
+
+INCLUDED_FILE = re.compile("\ue000(.*?)\ue001")  # its path, between characters without a meaning
+
+
+def _read_included(package: Package, path: str) -> str:
+    """Return the text of a file that Word inserts into the document, or "" if it is damaged or its format unknown."""
+    data = package.read(path) or b""
+    with suppress(UnreadableDocument):
+        if data.startswith(b"PK"):
+            return read_docx(data, path).text
+        if data.startswith(b"{\\rtf"):
+            return read_rtf(data, path).text.strip()
+        if not re.match(rb"(?i)MIME-Version:|From:", data):
+            text = decode_text(data, path, find_charset(data))
+            return convert_fragment(text) if re.match(r"\s*<", text) else text
+    leave_out("embedded files")
+    return ""
 
 
 MAMMOTH_NOTE = re.compile(r'(note-ref-[^"]*">\[)(\d+)|<ol>(?=<li id="(?:foot|end)note-)')
@@ -594,14 +616,13 @@ def _prepare_packages(package: Package) -> Iterator[bytes]:
     styles, numbering = (package.parse(f"word/{name}.xml") for name in ("styles", "numbering"))
     known = StyleSheet.read(styles)
     parts = [part for path in (main, *paths) if (part := _load_part(package, path)) is not None]
+    _write_comments(package, [part.root for part in parts])
     for part in parts:
         _prepare_part(package, part, known)
         if part.path == main:
             NumberedText(Numbering(numbering, known), known).write(part.root)
             _add_margins(package, part, known)
     _drop_dangling_references([part.root for part in parts])
-    comments = package.parse("word/comments.xml")
-    leave_out("comments", len(list(comments.iter(WORD + "comment"))) if comments is not None else 0)
     body = next((part.root.find(WORD + "body") for part in parts if part.path == main), None)
     for blocks in _slice_blocks(body if body is not None else ()):
         if body is not None:
@@ -655,14 +676,35 @@ def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
                 replace_element(reference, [])
 
 
+# The appearance of text: an element and its attributes take about 500 bytes.
+LAYOUT = re.compile(
+    rb"<w:(?:rFonts(?![^>]*(?:Symbol|dings))|lang|szCs|sz|spacing|color|kern|noProof|bCs|iCs|proofErr)\b[^<>]*/>"
+    rb'| w:rsid\w*="[^"]*"| xml:space="preserve"'
+)
+RUN_TEXT = rb"<w:t>[^<]*</w:t></w:r>"
+SAME_RUNS = re.compile(rb"(<w:r>(?:<w:rPr>(?:<[^>]*>)*?</w:rPr>)?)" + RUN_TEXT + rb"(?:\1" + RUN_TEXT + rb"){1,200}")
+
+
+def _join_runs(data: bytes) -> bytes:
+    """Return a part without layout, with adjacent runs of one format joined; some programs write one a word."""
+    joined, start = io.BytesIO(), 0
+    while start < len(data):  # in slices, because the pieces between matches take several times their memory
+        end = data.find(b"</w:r>", start + MB)
+        end = len(data) if end < 0 else end + len(b"</w:r>")
+        part = LAYOUT.sub(b"", data[start:end]).replace(b"<w:rPr></w:rPr>", b"")
+        joined.write(SAME_RUNS.sub(lambda runs: runs[0].replace(b"</w:t></w:r>%b<w:t>" % runs[1], b""), part))
+        start = end
+    return joined.getvalue()
+
+
 def _load_part(package: Package, path: str) -> WordPart | None:
-    root = package.parse(path)
+    root = package.parse(path, _join_runs)
     return None if root is None else WordPart(path, root, package.links(path))
 
 
 DELETED_TEXTS = "texts deleted under change tracking"
 UNREAD_ELEMENTS = {
-    "embedded files": (OFFICE_VML + "OLEObject", WORD + "altChunk"),
+    "embedded files": (OFFICE_VML + "OLEObject",),
     "linked subdocuments": (WORD + "subDoc",),
     "ActiveX controls": (WORD + "control",),
     "ink drawings": (WORD + "contentPart",),
@@ -681,12 +723,28 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
             replace_element(equation, [make_run(format_equation(equation))])
     _prepare_fields(part.root)
     _write_form_fields(part.root)
+    for chunk in list(part.root.iter(WORD + "altChunk")):
+        path = part.links.get(chunk.get(RELATION + "id") or "", ("", ""))[1]
+        replace_element(chunk, [make_paragraph(f"\ue000{path}\ue001")])
     _prepare_tables(part.root)
     _write_drawings(package, part)
     _mark_hidden_rows(part.root)
     for paragraph in part.root.iter(WORD + "p"):
         _mark_hidden_text(paragraph, known)
         _write_superscripts(paragraph, known)
+
+
+def _write_comments(package: Package, roots: Sequence[XmlElement]) -> None:
+    """Write comments after the paragraphs that they are about."""
+    comments = package.parse("word/comments.xml")
+    known = {one.get(WORD + "id"): one for one in (comments.iter(WORD + "comment") if comments is not None else ())}
+    references = [one for root in roots if known for one in root.iter(WORD + "commentReference")]
+    for reference in reversed(references):  # each is put directly after its paragraph
+        comment, paragraph = known.pop(reference.get(WORD + "id"), None), _find_outer(reference, "p")
+        text = "" if comment is None else " ".join(filter(None, map(_text, comment.iter(WORD + "p"))))
+        if comment is not None and paragraph is not None and text and take_hidden("comments"):
+            _append_blocks(paragraph, [make_paragraph(f"[Comment by {comment.get(WORD + 'author')}: {text}]")])
+    leave_out("comments", len(known))
 
 
 CUSTOM_PROPERTIES = re.compile(r"customxml/itemprops(\d+)\.xml")
@@ -725,16 +783,16 @@ RENAMED_TAGS = {"ptab": "tab", "cr": "br"}
 def _simplify(root: XmlElement) -> None:
     """Choose the newer of alternative contents, and unwrap, remove or rename elements that mammoth does not support."""
     choose_alternatives(root)
-    for element in list(root.iter()):
+    for element in list(root.iter(*(WORD + name for name in (*UNWRAPPED_TAGS, *REMOVED_TAGS, *RENAMED_TAGS, "br")))):
         name = local_name(element)
-        if name in UNWRAPPED_TAGS and element.tag == WORD + name:
+        if name in UNWRAPPED_TAGS:
             is_silent = list(element) or SILENT_FIELD.match(element.get(WORD + "instr") or "")
             leave_out(FIELDS_WITHOUT_RESULT, name == "fldSimple" and not is_silent)
             replace_element(element, list(element))
-        elif name in REMOVED_TAGS and element.tag == WORD + name:
+        elif name in REMOVED_TAGS:
             leave_out("ruby readings", name == "rt")
             replace_element(element, [])
-        elif element.tag == WORD + name and (name in RENAMED_TAGS or element.get(WORD + "type") in ("page", "column")):
+        elif name in RENAMED_TAGS or element.get(WORD + "type") in ("page", "column"):
             around = next(element.iterancestors(WORD + "p"), element)
             ends_word = name in RENAMED_TAGS or _text(around)  # the end of a page does, unless it is all there is
             replace_element(element, [make_element(RENAMED_TAGS.get(name, "tab"))] if ends_word else [])
@@ -894,8 +952,10 @@ def _write_drawings(package: Package, part: WordPart) -> None:
         for lines, rows in read_graphics(drawing, lambda key: package.parse(part.links.get(key, ("", ""))[1])):
             graphics += [make_paragraph(text) for _, text in lines] + ([make_table(rows)] if rows else [])
         alts = list_alt_texts(drawing)
-        pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata", "{*}model3d")))
-        leave_out(UNDESCRIBED, max(0, pictures - len(alts)))
+        if not any(format_alt_text(one.get("descr") or one.get("title")) for one in drawing.iter("{*}docPr")):
+            pictures = drawing.iter(DRAWING + "blip", VML + "imagedata", "{*}model3d")
+            around = [next(one.iterancestors("{*}pic", VML + "shape"), one) for one in pictures]
+            leave_out(UNDESCRIBED, sum(not list_alt_texts(one) for one in around))
         added = [*map(make_paragraph, alts), *loose, *art, *graphics, *blocks]
         hidden = (one.get("hidden") in TRUE_VALUES for one in drawing.iter() if local_name(one) == "docPr")
         if added and next(hidden, False):
@@ -1484,8 +1544,10 @@ class SlideReader:
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)
-                names = map(local_name, root.iter() if root is not None else ())
-                leave_out("comments", sum(name in ("cm", "reply") for name in names))
+                for one in root.iter("{*}cm", "{*}reply") if root is not None else ():
+                    body = one.find("{*}txBody")  # in the format of 2021
+                    text = format_cell(one.findtext("{*}text")) if body is None else _element_text(body)
+                    parts += [f"[Comment: {text}]"] if text and take_hidden("comments") else []
         return "\n\n".join(parts)
 
     def _read_shapes(self, shapes: Iterable[BaseShape], *, count: bool = True) -> Iterator[str]:

@@ -78,6 +78,7 @@ class Measurement:
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
+        self.is_kept = False  # whether the span continues after its block, until ``end``
 
     def add_attributes(self, **attributes: AttributeValue) -> None:
         """Add attributes to the span."""
@@ -125,6 +126,10 @@ class Measurement:
             self.add_text(name, text)
         self.add_text("gen_ai.tool.call.arguments", given)
         self.add_text("gen_ai.tool.call.result", answer)
+
+    def end(self) -> None:
+        """End a span that was kept."""
+        self._span.end()
 
     def add_text(self, name: str, text: str) -> None:
         """Add a text if content is recorded."""
@@ -197,9 +202,11 @@ def measure(
             yield block
     except Exception as error:
         block.record_failure(type(error).__name__, is_error=not isinstance(error, Cancelled))
+        block.is_kept = False
         raise
     finally:
-        span.end()
+        if not block.is_kept:
+            span.end()
 
 
 class _WarnOnce(logging.Handler):

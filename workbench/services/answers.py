@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, ModelError
 from workbench.retrieval.options import Ask
 from workbench.services.checks import check_query
 from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import Requests
-from workbench.telemetry import ASK, measure
+from workbench.telemetry import ASK, Measurement, measure
 from workbench.types import TOTAL, Passage, SearchResult, Value
 
 if TYPE_CHECKING:
@@ -82,10 +82,12 @@ class Answer(Value):
 class AnswerStream:
     """A streamed answer: iterate over its pieces once, then call ``answer()``, which reads any remaining pieces."""
 
-    def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, asked: Query, began: float) -> None:
+    def __init__(
+        self, result: SearchResult, draft: AnswerDraft, model: str, asked: Query, began: float, measured: Measurement
+    ) -> None:
         self._result, self._draft, self._model = result, draft, model
         self._asked, self._began = asked, began
-        self._pieces = iter(draft)
+        self._pieces = _read_measured(draft, measured)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -158,7 +160,8 @@ class AnswerService:
             measured.add_text("input.value", query)
             result = run_search(asked)
             draft = draft_answer(asked, result.results, result.evidence)
-            return AnswerStream(result, draft, model, asked, began)
+            measured.is_kept = True
+            return AnswerStream(result, draft, model, asked, began, measured)
 
     @retry_read
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
@@ -168,6 +171,18 @@ class AnswerService:
 
         headers = fetch_table_headers(self._requests.make(Ask(limit=len(hits), index=index)), hits)
         return {hits[number - 1].passage_id: header for number, header in headers.items()}
+
+
+def _read_measured(draft: AnswerDraft, measured: Measurement) -> Iterator[str]:
+    """Yield the pieces of an answer; its span ends with the last one."""
+    try:
+        yield from draft
+    except ModelError as error:
+        measured.record_failure(type(error).__name__)
+        raise
+    finally:
+        measured.add_text("output.value", draft.text)
+        measured.end()
 
 
 def _make_citation(number: int, draft: AnswerDraft) -> Citation:

@@ -60,7 +60,7 @@ from evals.experiments.runs import (
     repeat_cells,
     run_strategies,
 )
-from evals.gateway import IndexedCorpus, index_corpus, list_documents, read_judged_texts, resolve_scope
+from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
 from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
@@ -769,12 +769,12 @@ def add_judgments(
         rater: Who judged the pool, if several do.
     """
     read = read_pool(test_set, text, rater)
-    if isinstance(test_set.corpus, FolderCorpus):  # whose index may not be made yet
+    if test_set.corpus is None:
+        present = {document.id for document in wb.documents.list()}
+    elif isinstance(test_set.corpus, FolderCorpus):
         present = {document.key for document in test_set.corpus.documents}
-    elif test_set.corpus is not None:
-        present = set(index_corpus(wb, test_set).ids)
     else:
-        present = {one.id for one in list_documents(wb, resolve_scope(wb, test_set.scope))}
+        present = set(wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index(None).name))
     absent = dict.fromkeys(one.document for one in read.judgments if one.document not in present)
     judgments = tuple(one for one in read.judgments if one.document in present)
     problems = (*read.problems, *(f"The test set does not search a document {key!r}." for key in absent))

@@ -12,6 +12,7 @@ import pytest
 
 from evals.background import enqueue_optimise, make_runners
 from evals.command import add_arguments, evaluate
+from evals.evaluation import add_judgments
 from evals.experiments.catalogue import Experiments, make_cells
 from evals.experiments.leaderboard import describe_judged_outside, make_leaderboard, to_csv
 from evals.experiments.report import to_notebook
@@ -201,3 +202,20 @@ def test_agents_questions_come_from_calls_in_the_scope_only(two_projects: Workbe
         assert {question.text for question in store.load(key).questions} == asked
     everything = store.create("Asked anywhere").id
     assert add_agent_queries(wb, store, everything).questions == 6
+
+
+def test_judgments_of_a_pool_neither_index_nor_depend_on_the_scope(two_projects: Workbench, beir: WriteTestSet) -> None:
+    wb, store = two_projects, TestSetStore(two_projects)
+    key = made(wb, None)
+    bank = wb.documents.list(source_id=wb.sources.get("Bank notes").id)[0].id
+    narrow = wb.test_sets.read(key, Scope(project="Shop"))
+    _, read = add_judgments(wb, narrow, key, f"id,document,grade\notter nests,{bank},not\n")
+    assert not read.problems and store.load(key).qrels["otter nests"][bank] == 0
+    animals = wb.test_sets.from_folder(beir(), "Animals")
+    wb.indexes.create("other", chunker="sentence")
+    wb.indexes.build("other")
+    wb.corpus.indexes.set_default("other")
+    before = wb.corpus.indexes.list(dataset=store.info(animals.id).source_id)
+    read = wb.test_sets.import_pool(animals.id, "id,document,grade\nq1,cats,not\nq1,nope,1\n")
+    assert read.list_left_out() == ["The test set does not search a document 'nope'."]
+    assert wb.corpus.indexes.list(dataset=store.info(animals.id).source_id) == before

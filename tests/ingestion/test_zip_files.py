@@ -148,7 +148,7 @@ def test_members_of_one_name_and_names_of_macos_are_kept() -> None:
 class UnmarkedName(zipfile.ZipInfo):
     """A member whose name is stored as its bytes, without the mark of UTF-8, as Windows and older tools do."""
 
-    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 - the name of the overridden method
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:
         return self.filename.encode("cp437"), self.flag_bits & ~0x800
 
 

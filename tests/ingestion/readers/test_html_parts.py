@@ -7,7 +7,8 @@ from lxml import html
 
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes
-from workbench.ingestion.readers.html import PART_CHARS, read_html, split_element
+from workbench.ingestion.readers.html import PART_CHARS, make_draft_from_tree, parse_page, read_html, split_element
+from workbench.ingestion.text import open_reading
 
 SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>code {0}</code></pre>tail {0}</section>"
 
@@ -91,6 +92,39 @@ def test_a_page_drawn_by_scripts_is_read_from_its_linked_data_or_noted() -> None
     assert "left_out" not in document.metadata
     assert read(script).metadata["left_out"] == {"parts that scripts draw": 1}
     assert "left_out" not in read("<main>A short page.</main>").metadata
+
+
+LINKED_ANSWERS = """<script type="application/ld+json">[{"@type": "FAQPage", "mainEntity": [
+  {"@type": "Question", "name": "When does the gate open?",
+   "acceptedAnswer": {"text": "<p>At six in the <b>morning</b>.</p>"}},
+  {"@type": "Question", "name": "Who sells rope?", "acceptedAnswer": {"text": "The chandler on the east pier."}}]},
+  {"@type": "Recipe", "name": "Fish soup", "recipeIngredient": ["two cod", "an onion"],
+   "recipeInstructions": [{"@type": "HowToStep", "text": "Simmer gently."}]},]</script>"""
+
+
+def test_answers_and_recipes_of_linked_data_that_a_page_lacks_follow_its_text() -> None:
+    shown = "<p>When does the gate open?</p><p>At six in the morning.</p><p>Who sells rope?</p>"
+    shown = f"<main><h1>Questions</h1>{shown}</main>"
+    expected = ["# Questions", "When does the gate open?", "At six in the morning.", "Who sells rope?"]
+    expected += ["The chandler on the east pier.", "two cod", "an onion", "Simmer gently."]
+    page = parse_page(LINKED_ANSWERS + shown)
+    assert page is not None
+    for draft in (read(LINKED_ANSWERS + shown), make_draft_from_tree(page)):
+        assert [line.strip() for line in draft.text.splitlines() if line.strip()] == expected
+
+
+def test_an_answer_whose_question_is_far_above_follows_its_question() -> None:
+    page = "<p>When does the gate open?</p><p>At six in the morning.</p><p>Who sells rope?</p><p>Write to us.</p>"
+    assert read(LINKED_ANSWERS + page).text.split("\n\n")[4:6] == ["Who sells rope?", "The chandler on the east pier."]
+
+
+def test_images_without_alternative_text_are_counted_on_websites_outside_their_margins() -> None:
+    images = "<main><p>The pier.</p><img src=pier.png><img src=line.png alt=''></main>"
+    page = parse_page(f"<header><img src=logo.png></header>{images}")
+    assert page is not None
+    with open_reading() as reading:
+        make_draft_from_tree(page)
+    assert reading.metadata == {"left_out": {"images without alternative text": 1}}
 
 
 def test_labels_of_drawings_are_read_and_templates_counted() -> None:

@@ -307,3 +307,14 @@ def test_a_sentence_with_times_in_a_mailbox_is_no_message_and_a_quoted_line_star
     document = read_bytes(f"{first}{plan}{second}".encode(), "post.mbox")
     assert document.metadata["messages"] == 2
     assert "From Monday 10:00 until Friday in 2030 it is free." in document.text and "Room: 5" in document.text
+
+
+@pytest.mark.parametrize(
+    "line", ["From Mon Jan 5 10:00 to Fri Jan 9 18:00 in 2030 the gate is shut", "From Mon 5 Jan, at 10:00, until 2030"]
+)
+def test_a_sentence_with_days_and_times_does_not_split_a_mailbox(line: str) -> None:
+    message = "From ann@example.org Mon Jan  1 10:00:00 +0100 2030\nSubject: Gate\n\nHello\n{}\n"
+    document = read_bytes(message.format(f"{line}\nNote: bring keys").encode(), "box.mbox")
+    assert document.metadata["messages"] == 1
+    assert line in document.text
+    assert read_bytes((message.format("") * 2).encode(), "box.mbox").metadata["messages"] == 2

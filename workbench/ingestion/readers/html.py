@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 from lxml import (
@@ -560,8 +560,10 @@ MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not 
 META_ATTRIBUTES = ("name", "property", "itemprop", "http-equiv")
 LINKED_DATA_PATH = ".//script[@type='application/ld+json']"
 LINKED_TEXT = re.compile(
-    r'"(?:articleBody|text|name(?="\s*:\s*"[^"\\]*(?:\\.[^"\\]*)*\?"))"\s*:\s*"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-)  # articles, questions and answers
+    r'"(?:articleBody|text|recipeInstructions|name(?="\s*:\s*"[^"\\]*(?:\\.[^"\\]*)*\?"))"\s*:\s*'
+    r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|"recipeIngredient"\s*:\s*(\[[^\[\]{}]*+\])'
+)  # articles, questions, answers, steps and ingredients
+MAX_LINKED_SHARE = 0.8  # of the words of such a text that are on the page, above which the page has it
 LINKED_DATE = re.compile(r'"(dateModified|datePublished)"\s*:\s*"([^"\\]{4,40})"')  # in JSON-LD
 META_NAMES = {
     "description": "description",
@@ -600,7 +602,7 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_f
     """
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
-    linked = [text for block in root.iterfind(LINKED_DATA_PATH) for text in LINKED_TEXT.findall(block.text or "")]
+    linked = list(_list_linked_texts(root))
     has_scripts = root.xpath("boolean(//script[not(contains(@type, 'json') or contains(@type, 'math'))])")
     content = _extract_main_content(root, is_file=is_file)
     if base_url is not None:
@@ -608,11 +610,22 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_f
     text = convert_element(content)
     if len(text.split()) < MIN_PAGE_WORDS:
         leave_out("parts that scripts draw", has_scripts and not linked)
-        with suppress(ValueError):
-            text = "\n\n".join(
-                [text.strip(), *(convert_fragment(json.loads(f'"{each}"', strict=False)).strip() for each in linked)]
-            ).strip()
+    words = set(re.findall(r"\w+", text.casefold()))
+    for before, added in pairwise(["", *linked]):
+        own = set(re.findall(r"\w+", added.casefold()))
+        if len(own & words) < MAX_LINKED_SHARE * len(own):
+            asked = before if before.endswith("?") and not text.endswith(before) else ""
+            text = "\n\n".join(filter(None, (text.strip(), asked, added)))
     return Draft(text, title or _element_text(content.find(".//h1")), metadata)
+
+
+def _list_linked_texts(root: HtmlElement) -> Iterator[str]:
+    """Yield the texts of a page's JSON-LD, which may be invalid JSON as a whole."""
+    for block in root.iterfind(LINKED_DATA_PATH):
+        for one, several in LINKED_TEXT.findall(block.text or ""):
+            with suppress(ValueError):
+                values = json.loads(one or several, strict=False)
+                yield convert_fragment(values if one else "<br>".join(map(str, values))).strip()
 
 
 def convert_fragment(source: str) -> str:
@@ -945,12 +958,13 @@ def _open_drawing(element: HtmlElement) -> None:
 
 
 def _open_picture(element: HtmlElement, *, is_file: bool) -> None:
-    """Replace an image with its alternative text, on a website only with several words; count one without in a file."""
+    """Replace an image with its alternative text, on a website only if it has several words; count one without."""
     words = (element.get("alt") or element.get("title") or "").split()
     if len(words) >= (1 if is_file else MIN_ALT_WORDS):
         _replace_element(element, APART_TAG, " ".join(words))
-    elif is_file and element.get("alt") is None and element.tag == "img":
-        leave_out("images without alternative text")
+    elif element.get("alt") is None and element.tag == "img":
+        around = () if is_file else element.iterancestors("nav", "header", "footer")
+        leave_out("images without alternative text", next(iter(around), None) is None)
 
 
 def _write_scripts(root: HtmlElement) -> None:

@@ -25,10 +25,11 @@ TEXT_TYPE = re.compile(
     r"text/(?!rtf|richtext).*|multipart/.*|application/(?:json|(?:.*\+)?xml)"
 )  # of parts that are read
 ENTRY_TYPES = ("text/calendar", "text/vcard", "text/x-vcard")
-# A line with a day of the week, of a month and a time; after the first, headers follow.
+# A line that ends with a day of the week, a day of a month, a time, a zone and a year; after the first, headers follow.
 MAILBOX_LINE = re.compile(
     rb"(?:\A|(?<=\n)(?=[^\n]{0,400}\n(?:[\w-]+:|>From )))From [^\n]{0,200}?\b[A-Z][a-z]{2},? +"
-    rb"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2} +[A-Z][a-z]{2})\b[^\n]{0,40}\d\d:\d\d[^\n]{0,100}\n"
+    rb"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2} +[A-Z][a-z]{2}),?(?: +\d{4})? +\d\d:\d\d(?::\d\d)?"
+    rb"(?: +(?:[+-]?\d{4}|\(?[A-Z]{1,5}\)?|remote from \S{1,80}))*[ \t\r]*\n"
 )
 FOLD = re.compile(r"\r?\n[ \t]+")
 ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import psycopg
@@ -131,6 +132,12 @@ def test_a_spelling_outside_the_scope_does_not_hide_the_words_inside(named: Work
         named.documents.create(text=text, title=source, source=two)
     assert not named.search("A4", "keyword", scope=Scope(sources=(two,)))  # "a" is a stop word, and 4 is another number
     assert [hit.document_title for hit in named.search("paper A4", "keyword", scope=Scope(sources=(two,)))] == ["Two"]
+
+
+def test_another_spelling_is_searched_in_a_scope_without_passages(named: Workbench) -> None:
+    for scope in (Scope(since=date(2999, 1, 1)), Scope(documents=("absent",)), Scope(metadata=("colour=red",))):
+        found = named.search("PPR-9087 and the e-mail of Mia", "keyword", scope=scope)
+        assert not found and "keyword: the scope has no passages" in found.degraded
 
 
 def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:

@@ -108,7 +108,7 @@ asked AS MATERIALIZED (
             OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
             OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
         GROUP BY u.lexeme
-        UNION ALL SELECT r.term, r.position, (SELECT sum(passages)::bigint FROM spoken), r.replaces FROM respelt r) AS t
+        UNION ALL SELECT r.term, r.position, totals.all_passages, r.replaces FROM respelt r, totals) AS t
     GROUP BY term),
 known AS MATERIALIZED (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)

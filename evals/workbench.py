@@ -101,11 +101,12 @@ class Workbench(workbench.workbench.Workbench):
         *,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
         index: str | None = None,
+        scope: Scope | None = None,
         limit: int | None = None,
         answers: bool = False,
         repeats: int = 1,
     ) -> str:
-        """Return a sentence on what ``evaluate`` takes and costs at least: searches, calls of an LLM, tokens, dollars.
+        """Return what ``evaluate`` takes and costs at least: searches, calls of an LLM, tokens, dollars, time.
 
         The arguments mean what they mean for ``evaluate``; ``answers`` if its result will answer the questions as well.
         It is "" if no LLM is asked and no price is known.
@@ -113,7 +114,7 @@ class Workbench(workbench.workbench.Workbench):
         check_extra("eval")
         from evals.evaluation import estimate_run
 
-        chosen, names = self.test_sets.read(test_set).spread(limit), self._name_all(strategies)
+        chosen, names = self.test_sets.read(test_set, scope).spread(limit), self._name_all(strategies)
         return estimate_run(self, chosen, names, parameters or {}, index, None, answers=answers, repeats=repeats)
 
     def interleavings(self) -> list[InterleavingResult]:

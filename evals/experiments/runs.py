@@ -959,7 +959,22 @@ def estimate_cost(
     count += f" and {len(test_set.scorable) * answers:,} answers" if answers else ""
     count += f" with about {calls:,} calls of an LLM" if calls else ""
     count += f", which reads about {tokens:,.0f} tokens," if tokens else ""
-    return _describe_estimate(count, total, parts, pilot, budget, has_calls=calls > 0)
+    costs = _describe_estimate(count, total, parts, pilot, budget, has_calls=calls > 0)
+    return f"{costs} {_estimate_time(wb, test_set, cells, judges=judges)}".strip() if costs else ""
+
+
+def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], *, judges: bool) -> str:
+    """Return how long a run takes by the times of stored runs of the same strategies and models, if there are any."""
+    known = RunTables(wb.corpus.database).mean_times([cell.strategy for cell in cells])
+    times: list[float | None] = [None] if judges else []
+    for cell in cells:
+        kind = "judge" if cell.judge else "answer" if cell.answers else "search"
+        one = known.get((cell.strategy, wb.corpus.index(cell.index).embedding_model, kind))
+        asked = list_asked(test_set, answers=cell.answers, judge=bool(cell.judge))
+        times.append(None if one is None else one * len(asked) / 1000)
+    if None in times:
+        return "How long it takes is unknown: experiments have not measured all of it."
+    return f"It takes about {sum(one or 0 for one in times):,.1f} s, by stored runs, without indexing."
 
 
 NO_PRICE = "no price is known"  # the end of an estimate in which a budget could not stop anything

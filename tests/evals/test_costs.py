@@ -12,9 +12,10 @@ from evals.experiments.runs import Prices, Ranking, Usage
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_baseline import run
 from workbench import Workbench
-from workbench.errors import ConfigurationError, InvalidInput
+from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError
 from workbench.models.llm import Llm, count_llm_usage
 from workbench.settings import Settings
+from workbench.types import Scope
 
 
 @pytest.fixture
@@ -76,12 +77,22 @@ def test_what_a_run_takes_is_known_before_it_without_a_price(
     make_settings: Callable[..., Settings], llm_url: str, asked: str
 ) -> None:
     with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="good")) as wb:
-        searches = "10 searches with about 5 calls of an LLM; no price is known."
+        unknown = "How long it takes is unknown: experiments have not measured all of it."
+        searches = f"10 searches with about 5 calls of an LLM; no price is known. {unknown}"
         assert wb.estimate(asked, ["keyword", "hyde"]) == searches
         assert wb.estimate(asked, ["keyword", "hybrid"]) == ""  # nothing asks the LLM
         assert wb.estimate(asked, ["hyde"], repeats=4).startswith("20 searches with about 20 calls")
         stored = wb.test_sets.from_folder(Path(asked))
-        assert wb.experiments.estimate(wb.experiments.create("", stored.id, ["keyword", "hyde"]).id) == searches
+        made = wb.experiments.create("", stored.id, ["keyword", "hyde"])
+        assert wb.experiments.estimate(made.id) == searches
+        wb.experiments.run(made.id)
+        runs = [one.run for one in wb.experiments.results(made.id) if one.run]
+        took = sum(answer.latency_ms for run in runs for answer in run.answers.values()) / 1000
+        said = re.search(r"It takes about ([\d.]+) s, by stored runs", wb.experiments.estimate(made.id))
+        assert said and float(said[1]) == pytest.approx(took, abs=0.06)
+        assert len(runs) == 2 and said[0] in wb.estimate(asked, ["keyword", "hyde"])
+        with pytest.raises(WorkbenchError, match=r"scope|corpus|project"):
+            wb.estimate(asked, ["hyde"], scope=Scope(project="None"))
 
 
 def test_a_pilot_says_what_all_questions_cost(llm_wb: Workbench, asked: str) -> None:

@@ -199,6 +199,11 @@ class RunTables(Table):
     def list_answered(self, run_id: str) -> set[str]:
         return set(self._column("answer_questions", {"run_id": run_id}))
 
+    def mean_times(self, strategies: Sequence[str]) -> dict[tuple[str, str, str], float]:
+        """Return the mean ms by strategy, embedding model and kind ("search", "answer" or "judge") of stored runs."""
+        rows = self._rows("run_times", {"strategies": list(strategies)})
+        return {(row["strategy"], row["embedding_model"], row["kind"]): row["mean"] for row in rows}
+
     def answers(self, run_id: str) -> list[Row]:
         """Return a run's answers so far."""
         return self._rows("answer_list", {"run_id": run_id})

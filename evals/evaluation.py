@@ -471,7 +471,7 @@ class Slices(Value):
 def describe_slice(one: Slice) -> list[str]:
     """Return a clause for each run that is significantly better or worse in a slice than the best run of all."""
     return [
-        f"{of.a} {of.difference:+.3f} ({of.interval[0]:+.3f} .. {of.interval[1]:+.3f})"
+        f"{of.a} {of.difference:+.3f} ({of.interval[0]:+.3f} to {of.interval[1]:+.3f})"
         for of in one.against_best
         if of.significant
     ]

@@ -170,7 +170,7 @@ def describe_outcome(best: str, differences: Sequence[Difference]) -> str:
         f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
     )
     more = slowest.more_questions
-    need = _describe_obstacle(slowest) if more is None else f"{slowest.a} needs {format_more(more)}"
+    need = _describe_obstacle(slowest) if more is None else f"{format_more(more)} would decide it"
     return f"Not decided: {best} leads, but {rivals} may be as good; {need}."
 
 
@@ -292,7 +292,7 @@ class Lift(Value):
             f"{a} against {b}: {metric_title(found.metric)} is better for {sum(self.better):,} questions, of whose "
             f"answers {self.better[0]:,} got better and {self.better[2]:,} worse by {measure}; it is worse for "
             f"{sum(self.worse):,}, with {self.worse[0]:,} better and {self.worse[2]:,} worse answers. On all questions "
-            f"{measure} differs by {answered.difference:+.3f} (95% interval {low:+.3f} .. {high:+.3f})."
+            f"{measure} differs by {answered.difference:+.3f} (95% interval {low:+.3f} to {high:+.3f})."
         )
 
 

@@ -44,10 +44,12 @@ def test_a_language_model_is_tested_stored_and_used_without_a_restart_and_its_ke
     address, secret = serve(browser_database, tmp_path), "sk-'a #secret\\"
     wait_until_up(address)
     page.goto(f"{address}/system?view=setup", timeout=FIRST)
-    page.get_by_label("URL of an OpenAI-compatible endpoint").fill(llm_url, timeout=FIRST)
-    page.get_by_label("Model at that URL, or PROVIDER:MODEL, or the path of a GGUF file").fill("plain")
-    form = page.get_by_test_id("stForm").filter(has_text="GGUF")
-    form.get_by_label("API key").fill(secret)
+    page.get_by_label("Endpoint URL").fill(llm_url, timeout=FIRST)
+    form = page.get_by_test_id("stForm").filter(has_text="Endpoint URL")
+    form.get_by_role("button", name="Test").click()
+    expect(page.get_by_text("Endpoint URL is set without a model; set Model too.")).to_be_visible()
+    form.get_by_label("Model", exact=True).fill("plain")
+    form.get_by_label("Endpoint API key").fill(secret)
     form.get_by_role("button", name="Test").click()
     expect(page.get_by_text("plain replied 'I was asked: What is the capital of France?'")).to_be_visible(timeout=FIRST)
     assert (tmp_path / ".env").read_text() == "# mine\nOTHER=1\n"
@@ -55,7 +57,7 @@ def test_a_language_model_is_tested_stored_and_used_without_a_restart_and_its_ke
     expect(page.get_by_text(f"Saved in {tmp_path}/.env.")).to_be_visible(timeout=FIRST)
     assert (tmp_path / ".env").read_text().startswith("# mine\nOTHER=1\nWORKBENCH_LLM_BASE_URL=")
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
-    expect(form.get_by_label("API key")).to_have_value("")
+    expect(form.get_by_label("Endpoint API key")).to_have_value("")
     expect(form.get_by_text(f"From {tmp_path}/.env")).to_have_count(3)
     assert "secret" not in page.content() + page.url
     expect(page.get_by_text("From the environment variable WORKBENCH_EMBEDDING_MODEL")).to_be_visible()

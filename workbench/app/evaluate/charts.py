@@ -88,10 +88,11 @@ def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
         )
     return {
         "animation": False,
-        "grid": {"left": 56, "right": 70, "top": 24, "bottom": 44},
+        "grid": {"left": 48, "right": 40, "top": 24, "bottom": 44, "outerBoundsMode": "none"},
         "tooltip": {"confine": True, "formatter": "{a}: {c} (ms, quality)"},
         "xAxis": {
             "type": "log",
+            "logBase": 2,
             "name": "median latency, ms (log)",
             "nameLocation": "middle",
             "nameGap": 28,
@@ -188,11 +189,11 @@ def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
     """Return a line of the best scores over time, with the interval of each and the hue of its strategy."""
     return {
         "animation": False,
-        "grid": {"left": 56, "right": 24, "top": 24, "bottom": 64},
+        "grid": {"left": 48, "right": 24, "top": 24, "bottom": 64, "outerBoundsMode": "none"},
         "tooltip": {"confine": True, "formatter": "{b}: {c}"},
         "xAxis": {
             "type": "category",
-            "data": [f"{one.name} · {number}" for number, one in enumerate(points, start=1)],
+            "data": [one.name for one in points],
             "axisLabel": TEXT_STYLE
             | {"show": len(points) <= MAX_POINTS_LABELLED, "interval": 0, "hideOverlap": True}
             | {"width": 98, "overflow": "break", "lineHeight": 16},

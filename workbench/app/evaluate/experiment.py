@@ -245,7 +245,7 @@ def make_run_row(
         "size": size_text(line.index_bytes) if line.index_bytes else "–",
         "costs": [cost.format(line) if done else "–" for cost in costs],
         "unjudged": "–" if line.unjudged is None else f"{line.unjudged:.0%}",
-        "bounds": f"mean {line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
+        "bounds": f"{line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
     }
 
 

@@ -96,7 +96,7 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     )
     show_table(
         "second",
-        _make_columns(*names),
+        COMPARED_COLUMNS,
         [_make_compared_row(pair, _find_range(pairs)) for pair in pairs],
         label="Runs of both experiments",
         noun="runs",
@@ -125,14 +125,13 @@ def _format_start(experiment: Experiment) -> str:
     return experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M:%S") if experiment.created_at else "–"
 
 
-def _make_columns(first: str, second: str) -> tuple[Column, ...]:
-    return (
-        Column("run", "Run", "strategy"),
-        Column("first", f"A {first}", "score"),
-        Column("second", f"B {second}", "score"),
-        Column("difference", "B - A", "shown", "right"),
-        Column("verdict", "Verdict", "state"),
-    )
+COMPARED_COLUMNS = (
+    Column("run", "Run", "strategy"),
+    Column("first", "A", "score"),
+    Column("second", "B", "score"),
+    Column("difference", "B - A", "shown", "right"),
+    Column("verdict", "Verdict", "state"),
+)
 
 
 def _find_range(pairs: list[Pair]) -> list[float]:
@@ -625,6 +624,7 @@ def show_trends(wb: Workbench) -> None:
         test_set = choose_test_set(infos, "trend_dataset")
     trend = winner_trend(winners.values(), test_set)
     st.header(f"Best {metric_title(trend[-1].metric)} over time", anchor=False)
+    st.caption("The best run of each experiment, with its 95% interval")
     points = [TrendPoint(experiments[w.experiment_id].title, w.strategy, w.score, w.interval) for w in trend]
     listed = ", ".join(f"{point.name} {point.score:.3f}" for point in points)
     st.echarts_chart(

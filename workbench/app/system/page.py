@@ -52,6 +52,7 @@ class Field(NamedTuple):
     variable: str
     label: str
     choices: tuple[str, ...] = ()  # offered values; others can be entered
+    hint: str = ""  # shown while the input is empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,9 @@ SECTIONS = (
         "llm",
         "Language model",
         (
-            Field(URL, "URL of an OpenAI-compatible endpoint"),
-            Field(MODEL, "Model at that URL, or PROVIDER:MODEL, or the path of a GGUF file"),
-            Field(KEY, "API key"),
+            Field(URL, "Endpoint URL", hint="OpenAI-compatible"),
+            Field(MODEL, "Model", hint="Name, PROVIDER:MODEL or GGUF"),
+            Field(KEY, "Endpoint API key"),
         ),
         "Writes answers, which are cited extracts otherwise. Adds the strategies HyDE, Multi-query and LLM rerank.",
     ),
@@ -125,8 +126,15 @@ def _show_section(wb: Workbench, section: Section, rows: Mapping[str, SettingVal
     elif saves:
         run_change(lambda: _save(find_changes(given, rows)))
     elif tries:
-        with report_errors(), st.spinner("Testing…"):
+        with report_errors(lambda text: _show_failure(section, text)), st.spinner("Testing…"):
             st.success(escape_markdown(try_model(_apply(find_changes(given, rows)), section.part)))
+
+
+def _show_failure(section: Section, text: str) -> None:
+    """Show an escaped error with the labels of the inputs instead of the names of their settings."""
+    for field in section.fields:
+        text = text.replace(escape_markdown(field.variable), f"**{field.label}**")
+    st.error(text)
 
 
 def _show_input(field: Field, row: SettingValue) -> str:
@@ -142,15 +150,16 @@ def _show_input(field: Field, row: SettingValue) -> str:
         choices = list(dict.fromkeys([row.value, *field.choices]))
         text = st.selectbox(field.label, choices, key=key, accept_new_options=True, disabled=fixed)
     else:
-        text = st.text_input(field.label, row.value, key=key, disabled=fixed)
-    st.caption(escape_markdown(_describe_origin(row)))
+        text = st.text_input(field.label, row.value, key=key, placeholder=field.hint, disabled=fixed)
+    if row.value:
+        st.caption(escape_markdown(_describe_origin(row)))
     return (text or "").strip()
 
 
 def _describe_origin(row: SettingValue) -> str:
     if row.origin == ENVIRONMENT:
         return f"From the environment variable {row.variable}, which takes precedence. Change it there."
-    return f"From {row.origin}" if row.origin != DEFAULT else "Default" if row.value else "Not set"
+    return "Default" if row.origin == DEFAULT else f"From {row.origin}"
 
 
 def find_changes(given: Mapping[str, str], rows: Mapping[str, SettingValue]) -> dict[str, str]:
@@ -168,7 +177,7 @@ def find_changes(given: Mapping[str, str], rows: Mapping[str, SettingValue]) -> 
             changes[variable] = text
     if URL in changes and KEY not in changes and rows[KEY].value:
         if rows[KEY].origin == ENVIRONMENT:
-            raise Conflict(f"{KEY} comes from the environment and belongs to another endpoint; change both there.")
+            raise Conflict(f"The key in the environment variable {KEY} belongs to another endpoint. Change both there.")
         changes[KEY] = ""
     return changes
 
@@ -213,23 +222,13 @@ PROVIDER_TITLES = {"openai": "OpenAI", "tei": "Your own endpoints"}  # others ar
 def _show_keys(rows: Mapping[str, SettingValue]) -> None:
     names = {provider.key: family for family, provider in PROVIDERS.items() if provider.key}
     st.header("API keys of providers", anchor=False)
-    held = [row for row in rows.values() if row.variable in names]
-    if held:
-        st.html(
-            '<dl class="wb-facts">'
-            + "".join(f"<dt>{row.variable}</dt><dd>Set. {escape(_describe_origin(row))}</dd>" for row in held)
-            + "</dl>"
-        )
+    titles = {key: PROVIDER_TITLES.get(family, family.capitalize()) for key, family in names.items()}
     with st.container(border=True, key="setup_keys"):
         variable = st.selectbox(
-            "Provider",
-            list(names),
-            format_func=lambda key: f"{PROVIDER_TITLES.get(names[key], names[key].capitalize())} ({key})",
+            "Provider", list(names), format_func=lambda key: f"{titles[key]} ({key}{', set' if key in rows else ''})"
         )
         row = rows.get(variable, SettingValue(variable, "", DEFAULT, is_secret=True))
-        entered = st.text_input(
-            "API key", type="password", key=f"setup_key{st.session_state.get(_SAVES, 0)}", autocomplete="new-password"
-        ).strip()
+        entered = _show_input(Field(variable, "API key"), row)
         effect, costs = describe_key(variable)
         st.html(f'<dl class="wb-facts"><dt>Changes</dt><dd>{effect}</dd><dt>Costs</dt><dd>{costs}</dd></dl>')
         with st.container(horizontal=True):
@@ -276,8 +275,6 @@ def _try_key(variable: str, entered: str) -> str:
     chosen = add_provider_key(settings, variable, entered) if entered else settings
     return " ".join(try_model(chosen, part) for part in used)
 
-
-# The indexes
 
 # Input of a parameter
 
@@ -699,8 +696,6 @@ def _list_database_facts(status: Status) -> dict[str, str]:
     """Return facts about the database; the checks report the state of the replica."""
     database = status["database"]
     return {
-        "Postgres": database["postgres"],
-        "pgvector": str(database["pgvector"]),
         "Server": "Embedded, in the data folder" if database["embedded"] else "Server of WORKBENCH_DATABASE_URL",
         "Size": size_text(database["bytes"]),
         "Data folder": status["home"],
@@ -714,7 +709,6 @@ def _list_model_facts(wb: Workbench) -> dict[str, str]:
         answers += f" at {settings.llm_base_url}"
     return {
         "Embedding": settings.embedding_model,
-        **({"Precision": tried.sentence.capitalize()} if (tried := wb.health.passages()) else {}),
         "Threads": str(settings.embedding_threads or "One per core"),
         "Reranker": settings.reranker,
         "Language model": answers,

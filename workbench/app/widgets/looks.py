@@ -202,7 +202,7 @@ _PARAMETER_TITLES = {
     "parent": "Max tokens of a section",
     "percentile": "Percentile of distance",
 }
-_CHOICE_TITLES = {"convex": "Weighted", "rrf": "RRF"}
+_CHOICE_TITLES = {"convex": "Weighted", "rrf": "RRF", "ignore": "Ignore", "join": "Join", "llm": "LLM"}
 
 
 def parameter_title(name: str) -> str:

@@ -179,13 +179,7 @@ def evaluate(
     if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(run, Path(arguments.save))
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
-    try:
-        _measure_answers(result, arguments, payload, say, on_progress, should_stop)
-    except ModelError as error:
-        payload["error"] = f"The questions were not all answered: {error}"
-        say(payload["error"])
-        code = FAILURE
-    return payload, code
+    return payload, _measure_answers(result, arguments, payload, say, on_progress, should_stop) or code
 
 
 def _measure_answers(
@@ -195,15 +189,20 @@ def _measure_answers(
     say: Callable[[str], None],
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
-) -> None:
-    """Add the requested measures of answers to the JSON, and report them."""
+) -> int:
+    """Add the requested measures of answers to the JSON, report them, and return the exit code."""
     from evals.evaluation import describe_refusals, describe_threshold
     from evals.experiments import report
 
     if not arguments.answers and not arguments.refusals:
-        return
+        return 0
     repeats = arguments.repeats if arguments.answers else 1
-    scores, lifts = result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop)
+    try:
+        scores, lifts = result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop)
+    except ModelError as error:
+        payload["error"] = f"The questions were not all answered: {error}"
+        say(payload["error"])
+        return FAILURE
     if arguments.answers:
         payload["answers"], payload["lift"] = scores, lifts
         tables = (
@@ -226,6 +225,7 @@ def _measure_answers(
     for note in result.budget.notes:
         say(note)
     payload["notes"] = [*payload.get("notes", []), *result.budget.notes]
+    return 0
 
 
 def _print_tables(

@@ -472,6 +472,8 @@ def test_comments_follow_their_paragraphs_and_the_option_for_hidden_parts_leaves
     document = read(body, parts)
     assert document.text == "It costs 5.\n\n[Comment by Ana: Check the price.]\n\n[Comment by Ana: Done.]\n\nThe end."
     assert document.metadata["hidden_parts"] == {"comments": 2}
+    unnamed = {"comments.xml": ("comments", parts["comments.xml"][1].replace(" w:author='Ana'", ""))}
+    assert "\n\n[Comment: Done.]\n\n" in read(body, unnamed).text
     without = read_bytes(word_file(body, parts), "plan.docx", options=ReadingOptions(skip_hidden=True))
     assert without.text == "It costs 5.\n\nThe end."
     assert without.metadata["left_out"] == {"hidden comments": 2}

@@ -743,7 +743,8 @@ def _write_comments(package: Package, roots: Sequence[XmlElement]) -> None:
         comment, paragraph = known.pop(reference.get(WORD + "id"), None), _find_outer(reference, "p")
         text = "" if comment is None else " ".join(filter(None, map(_text, comment.iter(WORD + "p"))))
         if comment is not None and paragraph is not None and text and take_hidden("comments"):
-            _append_blocks(paragraph, [make_paragraph(f"[Comment by {comment.get(WORD + 'author')}: {text}]")])
+            author = f" by {name}" if (name := comment.get(WORD + "author")) else ""
+            _append_blocks(paragraph, [make_paragraph(f"[Comment{author}: {text}]")])
     leave_out("comments", len(known))
 
 

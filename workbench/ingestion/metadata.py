@@ -285,6 +285,8 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
+    if pages := _format_pages(metadata.get("garbled_pages")):
+        notes.append(f"{name}: fonts on {pages} have no or a wrong Unicode map; compare with the page image.")
     if sentence := left_out_note(metadata):
         notes.append(f"{name}: {sentence}.")
     if counts := _counts(metadata, "hidden_parts"):

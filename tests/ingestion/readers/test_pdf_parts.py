@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,12 +28,14 @@ from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+from reportlab.pdfbase.ttfonts import TTFont as DejaVu
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from tests.ingestion import files
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ReadingOptions
+from workbench.ingestion.readers.pdf.pages import read_pages
 
 BODY = getSampleStyleSheet()["BodyText"]
 
@@ -757,9 +760,20 @@ def pdf_without_map(text: str, *, private: bool) -> bytes:
     return body + b"trailer << /Size 10 /Root 1 0 R >>\nstartxref\n0\n%%EOF\n"
 
 
-@pytest.mark.parametrize(("private", "mapped_to", "count"), [(False, None, 14), (True, None, 14), (True, b"fffd", 14)])
-def test_characters_without_a_map_next_to_readable_text_are_counted(
-    private: bool, mapped_to: bytes | None, count: int
+LINES_READ = "lines read by OCR because their fonts have no or a wrong Unicode map"
+
+
+@pytest.mark.slow  # loads the OCR models
+@pytest.mark.parametrize(
+    ("private", "mapped_to", "left_out"),
+    [
+        (False, None, {"undecodable characters": 14}),
+        (True, None, {LINES_READ: 1}),
+        (True, b"fffd", {LINES_READ: 1}),
+    ],
+)
+def test_characters_without_a_map_next_to_readable_text_are_read_or_counted(
+    private: bool, mapped_to: bytes | None, left_out: dict[str, int]
 ) -> None:
     data = pdf_without_map("The tide table", private=private)
     data = re.sub(rb"<e0..>", b"<%b>" % mapped_to, data) if mapped_to else data
@@ -770,14 +784,17 @@ def test_characters_without_a_map_next_to_readable_text_are_counted(
     )
     document = read_bytes(write(writer), "rules.pdf")
     assert readable in document.text
-    assert document.metadata["left_out"] == {"undecodable characters": count}
+    assert document.metadata["left_out"] == left_out
+    assert ("The tide table" in document.text) == (LINES_READ in left_out)
+    assert document.metadata.get("garbled_pages") == ([1] if LINES_READ in left_out else None)
 
 
+@pytest.mark.slow  # loads the OCR models
 @pytest.mark.parametrize(
     ("mapped_to", "left_out"),
     [
         (b"0000", {"undecodable characters": 14}),
-        (b"0041", {"fonts with the same character for all glyphs": 1}),
+        (b"0041", {"fonts with the same character for all glyphs": 1, LINES_READ: 1}),
         (b"0020", {"fonts with the same character for all glyphs": 1}),
     ],
 )
@@ -869,6 +886,7 @@ def test_a_page_in_a_language_with_other_letters_keeps_its_text() -> None:
 
     document = read_bytes(drawn(draw), "hawliau.pdf")
     assert document.text == " ".join(welsh)
+    assert not read_pages(drawn(draw), "hawliau.pdf").pages[0].is_garbled  # without OCR as well
     assert not {"left_out", "scanned_pages"} & document.metadata.keys()
 
 
@@ -889,3 +907,139 @@ def test_the_text_layer_of_a_scan_adds_what_ocr_does_not_read() -> None:
     text = read_bytes(drawn(draw), "scan.pdf").text
     assert text.startswith("The harbour opens at nine.")
     assert text.count("Berth 774921") == 1
+
+
+def with_field(data: bytes, **entries: object) -> bytes:
+    """Return a PDF with a form field; with a /Rect it is drawn on the first page, without one it is on no page."""
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    field = DictionaryObject({NameObject(f"/{name}"): value for name, value in entries.items()})
+    placed = writer._add_object(field)
+    if "/Rect" in field:
+        field |= {NameObject("/Subtype"): NameObject("/Widget"), NameObject("/P"): writer.pages[0].indirect_reference}
+        writer.pages[0][NameObject("/Annots")] = ArrayObject([placed])
+    form = DictionaryObject({NameObject("/Fields"): ArrayObject([placed])})
+    writer.root_object[NameObject("/AcroForm")] = form
+    return write(writer)
+
+
+RECTANGLE = ArrayObject(map(NumberObject, (72, 600, 272, 640)))
+SIGNATURE = {"/Name": "Ottilie Marsh", "/Reason": "I approve the berths"}
+OPENS = "The harbour opens at nine."
+
+
+@pytest.mark.parametrize(
+    ("entries", "added"),
+    [
+        ({"FT": NameObject("/Tx"), "V": TextStringObject("Walrus 42")}, "Berth: Walrus 42 (hidden)"),
+        (
+            {
+                "FT": NameObject("/Tx"),
+                "Rect": RECTANGLE,
+                "RV": TextStringObject("<body><p>Crane <b>seven</b> is broken</p></body>"),
+            },
+            "Berth: Crane seven is broken",
+        ),
+        (
+            {
+                "FT": NameObject("/Sig"),
+                "Rect": RECTANGLE,
+                "V": DictionaryObject({NameObject(key): TextStringObject(text) for key, text in SIGNATURE.items()}),
+            },
+            "Berth: Ottilie Marsh, I approve the berths",
+        ),
+    ],
+)
+def test_signatures_rich_text_and_fields_on_no_page_are_read(entries: dict[str, object], added: str) -> None:
+    data = with_field(drawn(lambda canvas: canvas.drawString(72, 700, OPENS)), T=TextStringObject("Berth"), **entries)
+    document = read_bytes(data, "form.pdf")
+    assert document.text == f"{OPENS}\n\n{added}"
+    assert document.metadata.get("hidden_parts") == ({"form fields on no page": 1} if "hidden" in added else None)
+
+
+def test_text_in_the_pattern_that_fills_an_area_is_read() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, OPENS))))
+    resources = writer.pages[0]["/Resources"]
+    pattern = form_of(writer, b"BT /F1 12 Tf 5 5 Td (Property of Kiel) Tj ET", {"/Font": resources.raw_get("/Font")})
+    form = pattern.get_object()
+    del form["/Subtype"]
+    form[NameObject("/PatternType")] = NumberObject(1)
+    resources[NameObject("/Pattern")] = DictionaryObject({NameObject("/P1"): pattern})
+    assert read_bytes(write(writer), "tiles.pdf").text == f"{OPENS}\n\nProperty of Kiel"
+
+
+def test_a_drawn_rectangle_with_text_is_read() -> None:
+    square = {"Subtype": NameObject("/Square"), "AP": TextStringObject("Berth nine")}
+    data = annotate(drawn(lambda canvas: canvas.drawString(72, 700, OPENS)), square)
+    assert read_bytes(data, "plan.pdf").text == f"{OPENS}\n\nBerth nine"
+
+
+def test_parts_after_a_damaged_annotation_and_a_damaged_tag_are_read() -> None:
+    name, text = NameObject, TextStringObject
+    data = annotate(
+        drawn(lambda canvas: canvas.drawString(72, 700, OPENS)),
+        {"Subtype": name("/FreeText"), "F": text("odd"), "Contents": text("First")},
+        {"Subtype": name("/FreeText"), "F": NumberObject(2), "Contents": text("Hidden")},
+        {"Subtype": name("/FreeText"), "Contents": text("Last")},
+    )
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    writer.pages[0]["/Annots"].insert(0, NumberObject(7))
+    tags = [
+        DictionaryObject({name("/Alt"): value})
+        for value in (text("Map"), DictionaryObject({name("/A"): NumberObject(1)}), text("Plan"))
+    ]
+    tree = DictionaryObject({name("/K"): ArrayObject([tags[0], tags[1], NumberObject(7), tags[2]])})
+    writer.root_object[name("/StructTreeRoot")] = writer._add_object(tree)
+    document = read_bytes(write(writer), "plan.pdf")
+    assert document.text.split("\n\n") == [OPENS, "[Image: Map]", "[Image: Plan]", "First", "Last", "Hidden (hidden)"]
+
+
+def test_boxes_at_the_start_of_lines_keep_their_state() -> None:
+    pdfmetrics.registerFont(
+        DejaVu("DejaVuSans", Path(matplotlib.__file__).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf")
+    )
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("DejaVuSans", 12)
+        for place, line in enumerate(("□ life jackets", "■ lamps and ropes", "□ the anchor")):
+            canvas.drawString(72, 700 - 20 * place, line)
+
+    assert read_bytes(drawn(draw), "list.pdf").text == "- ☐ life jackets\n- ☒ lamps and ropes\n- ☐ the anchor"
+
+
+@pytest.mark.parametrize("font", ["Wingdings", "Symbol-Like"])
+def test_letters_of_wingdings_are_boxes_and_letters_of_other_fonts_are_not(font: str) -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "Insured Yes"))))
+    entries = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": f"/{font}", "/Encoding": "/WinAnsiEncoding"}
+    page = writer.pages[0]
+    font_entry = DictionaryObject({NameObject(key): NameObject(value) for key, value in entries.items()})
+    page["/Resources"]["/Font"][NameObject("/W")] = writer._add_object(font_entry)
+    boxes = add_stream(writer, b"BT /W 12 Tf 145 700 Td <fe> Tj 0 -30 Td <a8> Tj ET")
+    page[NameObject("/Contents")] = ArrayObject([page.raw_get("/Contents"), boxes])
+    text = read_bytes(write(writer), "cover.pdf").text
+    assert ("☑" in text, "☐" in text) == (font == "Wingdings", font == "Wingdings"), text
+
+
+def test_a_page_whose_compressed_contents_were_cut_is_noted() -> None:
+    lines = [f"Line {number} of the rules of the harbour." for number in range(30)]
+
+    def draw(canvas: Canvas) -> None:
+        for place, line in enumerate(lines):
+            canvas.drawString(72, 800 - 14 * place, line)
+
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(draw)))
+    content = writer.pages[0].get_contents().get_data()
+    stream = EncodedStreamObject()
+    stream._data = zlib.compress(content)[:-40]
+    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
+    writer.pages[0][NameObject("/Contents")] = writer._add_object(stream)
+    document = read_bytes(write(writer), "rules.pdf")
+    assert lines[0] in document.text
+    assert document.metadata["unreadable_pages"] == [1]
+
+
+def test_the_pages_left_of_a_file_cut_in_a_stream_are_read_and_noted() -> None:
+    data = drawn(*[lambda canvas: canvas.drawString(72, 700, OPENS)] * 20)
+    document = read_bytes(data[: len(data) // 2], "rules.pdf")
+    assert document.text.startswith(OPENS)
+    assert document.metadata["left_out"] == {"damaged parts of the file": 1}
+    assert document.metadata["unreadable_pages"]

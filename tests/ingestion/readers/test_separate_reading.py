@@ -85,7 +85,7 @@ def test_a_small_office_file_and_a_text_start_no_process(parser: ParserProcess) 
 
 def test_a_file_that_is_refused_leaves_the_process_for_the_next_one(parser: ParserProcess) -> None:
     with pytest.raises(UnreadableDocument, match=r"'half\.pdf' is not a valid PDF"):
-        read_bytes(large_pdf()[:50_000], "half.pdf", parser=parser)
+        read_bytes(b"%PDF-1.7\n" + bytes(50_000), "half.pdf", parser=parser)
     process_id = parser.process_id
     assert len(read_bytes(large_pdf(), "otters.pdf", parser=parser).pages) == 60
     assert parser.process_id == process_id

@@ -50,12 +50,15 @@ class PictureWords:
     places: tuple[WordPlace, ...] = ()  # position of each word in ``text``, and its box on the page
 
 
-def read_picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
+def read_picture_words(
+    picture: Image, own_text: Sequence[Box], min_share: float = MIN_IMAGE_SHARE
+) -> list[PictureWords]:
     """Read the words on a page image that are not part of its own text.
 
     Args:
         picture: Image of the page.
         own_text: Boxes of its own text, in shares of the page.
+        min_share: Height of the lowest image that is read, as a share of the page's.
     """
     from PIL import ImageDraw
 
@@ -71,7 +74,7 @@ def read_picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureW
             ),
             fill="white",
         )
-    groups = (group for band in _find_bands(covered) for group in _read_band(covered, band))
+    groups = (group for band in _find_bands(covered, min_share) for group in _read_band(covered, band))
     return [group for group in groups if WORD.search(group.text)]
 
 
@@ -84,7 +87,7 @@ def _read_band(page: Image, band: tuple[int, int]) -> list[PictureWords]:
     ]
 
 
-def _find_bands(page: Image) -> list[tuple[int, int]]:
+def _find_bands(page: Image, min_share: float) -> list[tuple[int, int]]:
     """Return the bands of a page that contain ink, in pixels, except those only as thick as a rule."""
     rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < MAX_INK_LEVEL).any(axis=1))
     if not len(rows_inked):
@@ -96,7 +99,7 @@ def _find_bands(page: Image) -> list[tuple[int, int]]:
     return [
         (max(0, top - margin), min(page.height, bottom + margin))
         for top, bottom in zip(tops, bottoms, strict=True)
-        if bottom - top > MIN_IMAGE_SHARE * page.height
+        if bottom - top > min_share * page.height
     ]
 
 

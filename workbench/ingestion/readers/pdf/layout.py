@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise, takewhile
@@ -150,7 +150,7 @@ def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = (), vertic
     """
     texts = page.markdown.split("\n\n")
     rebuilt = list(vertical) or insert_figure_tables(page, restore_cut_lines(page, texts))
-    rebuilt = _write_words(rebuilt, [*_find_suspended_words(page), *raised])
+    rebuilt = _write_words(_write_boxes(page, rebuilt), [*_find_suspended_words(page), *raised])
     # What the blocks lack: rotated lines, such as watermarks, stamps and names of axes.
     lost = find_lost_lines("\n".join(item.text for item in page.text_items), "\n".join(rebuilt))
     sides = [MarginLine(page.page_num, len(rebuilt) + place, "side", text) for place, text in enumerate(lost)]
@@ -193,6 +193,51 @@ def _find_suspended_words(page: ParsedPage) -> Iterator[WrittenWord]:
         end, start = SUSPENDED_END.search(item.text), CONJUNCTION_START.match(after.text)
         if end and start and after.y > item.y:
             yield "", end[1] + start[1], f"{end[1]}- {start[1]}"
+
+
+# --- Check boxes that are drawn as letters ---
+
+CHECKED_BOX, UNCHECKED_BOX = "☒", "☐"
+# Boxes and bullets of the fonts Wingdings (o to r, x, ¨, û to þ, l to à) and Wingdings 2 (O to T, £), by their codes.
+WINGDINGS = dict(zip("opqrx¨ûüýþlnuvØàOPQRST£", "☐☐☐☐☒☐✗✓☒☑●■◆❖➢→✗✓☒☑☒☒☐", strict=True))
+BOX_CODES = {0xF000 + ord(letter): box for letter, box in WINGDINGS.items()}  # private characters of these fonts
+LISTED_BOXES = {"□": UNCHECKED_BOX, "■": CHECKED_BOX}  # boxes that the parser replaces by the bullet of a list
+BOX_START = re.compile("[□❏❐❑❒☐◻]")
+
+
+def decode_boxes(page: ParsedPage, glyphs: PageGlyphs) -> None:
+    """Replace the letters of a page that are boxes in their font, and private characters without that of Symbol."""
+    letters, others = set[str](), set[str]()
+    for match in re.finditer("[\uf020-\uf0ff]|(?<!\\S)(?:[^\\W\\d_]|[¨£])(?!\\S)", glyphs.text):
+        letter, name = chr(ord(match[0]) % 0xF000), glyphs.read_font(match.start())
+        if "wingdings" in name:
+            letters.add(letter)
+        elif letter == match[0] or "symbol" in name:
+            others.add(letter)
+    letters &= WINGDINGS.keys() - others
+    codes = {code: box for code, box in BOX_CODES.items() if chr(code - 0xF000) not in others}
+    alone = re.compile(f"(?<!\\S)[{''.join(letters)}](?!\\S)" if letters else "(?!)")
+    if not letters and not any(chr(code) in page.text for code in codes):
+        return
+
+    def decode(text: str) -> str:
+        return alone.sub(lambda match: WINGDINGS[match[0]], text.translate(codes))
+
+    page.text, page.markdown, glyphs.text = decode(page.text), decode(page.markdown), decode(glyphs.text)
+    for item in page.text_items:
+        item.text = decode(item.text)
+
+
+def _write_boxes(page: ParsedPage, blocks: Sequence[str]) -> list[str]:
+    """Return the blocks of a page with the boxes at the start of its lines that the parser has replaced by bullets."""
+    joined = "\0".join(blocks)
+    has_boxes = any(BOX_START.match(item.text) for item in page.text_items)
+    for item, after in pairwise([*page.text_items, *page.text_items[-1:]] if has_boxes else ()):
+        mark, _, rest = item.text.partition(" ")
+        if mark in LISTED_BOXES:
+            start = re.escape(" ".join((rest or after.text).split()[:3]))
+            joined = re.sub(rf"(?m)((?:^|\0)\s*- )(?={start})", rf"\1{LISTED_BOXES[mark]} ", joined, count=1)
+    return joined.split("\0")
 
 
 # --- Superscripts, which the parser joins to their word: read from the glyphs of PDFium, the library of the parser ---
@@ -267,13 +312,19 @@ class PageGlyphs:
             False,
         }
 
-    def count_unmapped(self) -> int:
-        """Return the number of glyphs without a character: in the map of their font, or because it has none."""
+    def find_unmapped(self) -> list[str]:
+        """Return the words and glyphs without a character: in the map of their font, or because it has none."""
         marks = (match.start() for match in re.finditer(NO_CHARACTER, self.text))
-        unmapped = sum(not self._library.FPDFText_IsHyphen(self._page, at) for at in marks)
-        words = (match.span() for match in re.finditer(r"[^\s\0-\x1f]+", self.text))  # control characters count anyway
-        lost = (end - at for at, end in words if self._library.FPDFText_HasUnicodeMapError(self._page, at) == 1)
-        return unmapped + sum(lost)
+        unmapped = [self.text[at] for at in marks if not self._library.FPDFText_IsHyphen(self._page, at)]
+        words = re.finditer(r"[^\s\0-\x1f]+", self.text)  # control characters count anyway
+        is_lost = self._library.FPDFText_HasUnicodeMapError
+        return unmapped + [word[0] for word in words if is_lost(self._page, word.start()) == 1]
+
+    def read_font(self, at: int) -> str:
+        """Return the name of a glyph's font in lower case."""
+        name = ctypes.create_string_buffer(64)
+        self._library.FPDFText_GetFontInfo(self._page, at, name, len(name), None)
+        return name.value.decode("latin-1").lower()
 
     def _mode(self, at: int) -> int:
         run = ctypes.c_void_p(self._library.FPDFText_GetTextObject(self._page, at))
@@ -379,7 +430,6 @@ def _write_words(blocks: Sequence[str], words: Sequence[WrittenWord]) -> list[st
 # --- Values of forms ---
 
 PASSWORD_FLAG = 1 << 13  # of a text field (ISO 32000-2, table 231)
-CHECKED_BOX, UNCHECKED_BOX = "☒", "☐"
 
 
 def list_form_fields(page: ParsedPage) -> list[str]:
@@ -517,14 +567,16 @@ class PageCharts:
     text: tuple[Box, ...]  # boxes of the page's own text, in shares of the page
     # (index among the page's blocks, middle as a share of the page's height) of each caption.
     captions: tuple[tuple[int, float], ...]
+    garbled: tuple[str, ...] = ()  # lines in fonts with no or a wrong Unicode map, which are read like images
 
 
 NO_CHARTS = PageCharts(0.0, (), ())
 
 
-def find_charts(page: ParsedPage) -> PageCharts:
-    """Return data about the images of a page that was parsed with its complexity."""
+def find_charts(page: ParsedPage, garbled: Collection[str] = ()) -> PageCharts:
+    """Return data about the images of a page that was parsed with its complexity, and its ``garbled`` lines."""
     share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
+    share = 1.0 if garbled else share
     if share < MIN_IMAGE_SHARE or not page.width or not page.height:
         return NO_CHARTS
     boxes = tuple(
@@ -535,7 +587,7 @@ def find_charts(page: ParsedPage) -> PageCharts:
             (item.y + item.height) / page.height,
         )
         for item in page.text_items
-        if item.text.strip()
+        if item.text.strip() and item.text not in garbled
     )
     blocks, texts = list_blocks(page), page.markdown.split("\n\n")
     captions = tuple(
@@ -543,15 +595,18 @@ def find_charts(page: ParsedPage) -> PageCharts:
         for place, (block, text) in enumerate(zip(blocks, texts, strict=False))
         if len(blocks) == len(texts) and block.box is not None and CAPTION.match(text)
     )
-    return PageCharts(share, boxes, captions)
+    return PageCharts(share, boxes, captions, tuple(garbled))
 
 
 def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
     """Return a page's texts with the words of its images, each group after the nearest caption.
 
-    Without a caption they become the last block.
+    Without a caption they become the last block. Garbled lines are removed if there are words.
     """
     blocks = list(texts.blocks)
+    for line in charts.garbled if words else ():
+        whole = re.compile(rf"(?<!\S){re.escape(line.strip())}(?!\S)")
+        blocks = [whole.sub("", block).strip() for block in blocks]
     for group in words:
         if charts.captions:
             place = min(charts.captions, key=lambda caption: abs(caption[1] - group.middle))[0]

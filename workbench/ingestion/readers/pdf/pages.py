@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
@@ -18,6 +18,7 @@ from workbench.ingestion.readers.pdf.layout import (
     PageCharts,
     PageGlyphs,
     PageTexts,
+    decode_boxes,
     find_charts,
     find_lost_lines,
     find_raised_words,
@@ -129,10 +130,14 @@ UNDECODABLE_CHARACTER = re.compile(
 # What a font gives that maps all its glyphs to one letter.
 REPEATED_LETTER = re.compile(r"([^\W\d_])\1(?:\s*\1){3,}")
 # Of the letters a to z, 56 % and more on 2,890 pages of reports, and 53 % and more in 11 of 13 other languages; with
-# the alphabet in another order less than 45 % on 94 % of the pages. OCR decides, as in Welsh they are 38 %.
+# the alphabet in another order less than 45 % on 94 % of the pages. In Welsh they are 38 %, but words have vowels.
 USUAL_LETTERS = "eainorst"
 MIN_USUAL_SHARE = 0.45
+ANY_WORD = re.compile(r"(?=\d*[^\W\d_])[^\W_]{3,}")
+VOWEL = re.compile("[aeiouyw]")
+MIN_VOWELLESS_SHARE = 0.02  # of the words; of 98 % of the pages with the letters in another order have more
 MIN_JUDGED_LETTERS = 60
+MIN_GARBLED_CHARS = 4  # of the longest line; bullets and signs are shorter
 # Without digits, which numbers of parts have, and with a small letter, which most abbreviations lack.
 PLAIN_WORD = re.compile(r"(?<!\w)(?=[^\W\d_]*[a-z])[^\W\d_]{3,}(?!\w)")
 BOUNDS_TOLERANCE_PT = 2.0  # points by which content may exceed the page
@@ -150,7 +155,7 @@ class PdfPage:
     label: PageLabel  # data about its label
     has_text: bool  # false if its text is blank
     lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
-    undecodable: int  # number of undecodable characters among readable ones
+    undecodable: int  # number of undecodable characters
     is_garbled: bool  # true if its fonts have no or a wrong Unicode map, so that its text is meaningless
     may_be_scan: bool  # true if images cover much of it
     exceeds: bool  # true if it has content outside the visible area
@@ -246,9 +251,6 @@ def _choose_window(data: bytes, left_out: Collection[int]) -> int:
 
 def _parse_windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:
     """Yield the parser's results, window by window."""
-    if not left_out:
-        yield from _parse_batches(data, name, window)
-        return
     first, total = 1, window
     while first <= total:
         last = first + window - 1
@@ -257,20 +259,8 @@ def _parse_windows(data: bytes, name: str, left_out: frozenset[int], window: int
             result = _parse(_make_parser(_format_ranges(chosen)), data, name)
             total = result.total_pages
             yield result
+            del result
         first = last + 1
-
-
-def _parse_batches(data: bytes, name: str, window: int) -> Iterator[ParseResult]:
-    from liteparse.types import ParseError
-
-    try:
-        for batch in _make_parser().parse_batches(data, window):
-            result = batch.result
-            result.total_pages = batch.total_pages
-            yield result
-            del batch, result
-    except ParseError as error:
-        raise _parse_failure(name, error) from error
 
 
 def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:
@@ -279,13 +269,9 @@ def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:
     try:
         return parser.parse(data)
     except ParseError as error:
-        raise _parse_failure(name, error) from error
-
-
-def _parse_failure(name: str, error: Exception) -> UnreadableDocument:
-    if "password" in str(error).lower():
-        return UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
-    return UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
+        if "password" in str(error).lower():
+            raise UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.") from error
+        raise UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.") from error
 
 
 def _format_ranges(numbers: list[int]) -> str:
@@ -336,14 +322,16 @@ def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int
 
 
 def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
+    decode_boxes(page, glyphs)
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
-    undecodable, unmapped = len(UNDECODABLE_CHARACTER.findall(page.text)), glyphs.count_unmapped()
+    lost = glyphs.find_unmapped()
+    undecodable, unmapped = len(UNDECODABLE_CHARACTER.findall(page.text)), sum(map(len, lost))
     complexity = page.complexity
     garbled = (
         max(undecodable, 2 * unmapped) > letters
         or _is_improbable(page.text, letters)
-        or (complexity is not None and complexity.is_garbled)
+        or (complexity is not None and complexity.is_garbled and _lacks_vowels(ANY_WORD.findall(page.text)))
     )
     lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
     return PdfPage(
@@ -352,7 +340,7 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         label=read_label(page),
         has_text=bool(page.text.strip()),
         lacks_text=lacks_text,
-        undecodable=0 if lacks_text else undecodable + unmapped,
+        undecodable=undecodable + unmapped,
         is_garbled=garbled,
         may_be_scan=covered or (complexity is not None and complexity.image_coverage > MAX_DRAWN_SHARE),
         exceeds=_exceeds_page(page),
@@ -361,17 +349,44 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         texts=make_page_texts(
             page, find_raised_words(glyphs) if has_raised_text(page) else (), order_vertical_text(glyphs)
         ),
-        charts=find_charts(page),
+        charts=find_charts(page, find_garbled_lines(page, set(lost))),
     )
 
 
+def find_garbled_lines(page: ParsedPage, lost: Collection[str]) -> list[str]:
+    """Return the texts of a page in fonts whose text is meaningless, and those made of ``lost`` words."""
+    fonts: dict[str | None, list[str]] = defaultdict(list)
+    for item in page.text_items:
+        fonts[item.font_name].append(item.text)
+    wrong = {name for name, texts in fonts.items() if _is_meaningless(" ".join(texts))}
+    lines = [
+        item.text
+        for item in page.text_items
+        if item.font_name in wrong or 2 * sum(word in lost for word in item.text.split()) > len(item.text.split())
+    ]
+    return lines if max((len(line.strip()) for line in lines), default=0) >= MIN_GARBLED_CHARS else []
+
+
+def _is_meaningless(text: str) -> bool:
+    letters = sum(character.isalnum() for character in text)
+    return len(UNDECODABLE_CHARACTER.findall(text)) > letters or _is_improbable(text, letters)
+
+
 def _is_improbable(text: str, letters: int) -> bool:
-    """Return whether a text is mostly one letter, or the usual letters are rare in it."""
+    """Return whether a text is mostly one letter, or the usual letters and the vowels are rare in it."""
     repeated = sum(len(match[0]) for match in REPEATED_LETTER.finditer(text))
-    counts = Counter(normalize("NFKD", "".join(PLAIN_WORD.findall(text))).lower())
+    words = PLAIN_WORD.findall(text)
+    counts = Counter(normalize("NFKD", "".join(words)).lower())
     plain, usual = (sum(counts[letter] for letter in several) for several in (ascii_lowercase, USUAL_LETTERS))
     is_plain = plain >= MIN_JUDGED_LETTERS and 2 * plain > letters  # else it is in another script, or a table
-    return 2 * repeated > letters or (is_plain and usual < MIN_USUAL_SHARE * plain)
+    is_rare = usual < MIN_USUAL_SHARE * plain and _lacks_vowels(words)
+    return 2 * repeated > letters or (is_plain and is_rare)
+
+
+def _lacks_vowels(words: Sequence[str]) -> bool:
+    """Return whether there are words without a vowel."""
+    vowelless = sum(VOWEL.search(normalize("NFKD", word).lower()) is None for word in words)
+    return vowelless > MIN_VOWELLESS_SHARE * len(words) or not words
 
 
 def _exceeds_page(page: ParsedPage) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -67,7 +68,8 @@ def read_properties(data: bytes) -> dict[str, str]:
     properties = dict.fromkeys(PROPERTY_KEYS, "")
     try:
         file = PdfReader(io.BytesIO(data))
-        leave_out("embedded files", _count_names(file.root_object.get("/Names", {}).get("/EmbeddedFiles", {})))
+        embedded = file.root_object.get("/Names", {}).get("/EmbeddedFiles")
+        leave_out("embedded files", sum(len(node.get("/Names", ())) // 2 for node, _ in _walk_tree(embedded, "/Kids")))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
@@ -87,10 +89,28 @@ def read_properties(data: bytes) -> dict[str, str]:
     return {name: text for name, text in properties.items() if TWO_LETTERS.search(text)}
 
 
-def _count_names(tree: DictionaryObject, depth: int = 0) -> int:
-    """Return the number of entries in a name tree."""
-    below = tree.get("/Kids", ()) if depth < MAX_TREE_DEPTH else ()
-    return len(tree.get("/Names", ())) // 2 + sum(_count_names(one.get_object(), depth + 1) for one in below)
+def _walk_tree(root: object, below: str, on: str = "") -> Iterator[tuple[DictionaryObject, int]]:
+    """Yield each node of a tree once, with the object number of its page, or 0. Damaged nodes are counted.
+
+    Args:
+        root: The first node, or a list of nodes.
+        below: Key of the nodes below a node.
+        on: Key of a node's page, which applies to the nodes below it.
+    """
+    waiting: list[tuple[Any, int]] = [(root, 0)]
+    seen: set[int] = set()
+    while waiting:
+        part, page = waiting.pop()
+        number = getattr(part, "idnum", 0)
+        node = None if part is None or number in seen else _read_leniently(part.get_object)
+        seen |= {number} if number else set()
+        if isinstance(node, list):
+            waiting += [(each, page) for each in reversed(cast("list[Any]", node))]
+        elif isinstance(node, dict):
+            node = cast("DictionaryObject", node)
+            page = getattr(node.raw_get(on) if on in node else None, "idnum", page)
+            yield node, page
+            waiting.append((node.raw_get(below) if below in node else None, page))
 
 
 def _clean_title(text: str) -> str:
@@ -131,8 +151,11 @@ def _shares_word(title: str, words: list[str]) -> bool:
 
 GARBLED_READ = "pages read by OCR because their fonts have no or a wrong Unicode map"
 GARBLED_UNREAD = "pages whose fonts have no or a wrong Unicode map"
+LINES_READ = "lines read by OCR because their fonts have no or a wrong Unicode map"
+LINES_UNREAD = "lines whose fonts have no or a wrong Unicode map"
 MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
+MIN_LINE_SHARE = 0.005  # of a page's height; lines of text are higher
 PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
@@ -156,7 +179,6 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     if invisible := {page.number for page in file.pages if page.is_mixed and not page.may_be_scan}:
         data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
-    leave_out("undecodable characters", sum(page.undecodable for page in file.pages))
     file, scans = _read_scans(data, file, on_page) if is_ocr_installed() else (file, ReadScans({}))
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
@@ -191,20 +213,23 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     )
 
 
+PAGE = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Page\b")
 CATALOG = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Catalog\b")
 
 
 def _rebuild_file(data: bytes) -> bytes:
     """Return a file rewritten by pypdf, which reads damaged files more leniently; unchanged if pypdf fails.
 
-    A file that was cut off, as by a broken download, gets a new trailer if its catalog is in what is left of it.
+    A file that was cut off, as by a broken download, gets a new trailer with its catalog, or one of the pages left.
     """
     from pypdf import PdfReader, PdfWriter
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
-    catalogs = [] if b"/Encrypt" in data else CATALOG.findall(data)
-    leave_out(DAMAGED_PARTS, bool(catalogs))
-    end = b"\nendobj\ntrailer\n<</Root %s R>>\nstartxref\n0\n%%%%EOF" % catalogs[-1] if catalogs else b""
+    catalogs, pages = ([] if b"/Encrypt" in data else part.findall(data) for part in (CATALOG, PAGE))
+    leave_out(DAMAGED_PARTS, bool(catalogs or pages))
+    tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(b"%s R" % page for page in pages))
+    root = b"%s R" % catalogs[-1] if catalogs else b"<</Type/Catalog/Pages %s>>" % tree
+    end = b"\nendstream\nendobj\ntrailer\n<</Root %s>>\nstartxref\n0\n%%%%EOF" % root if catalogs or pages else b""
     try:
         reader = PdfReader(io.BytesIO(data + end), strict=False)
         target = io.BytesIO()
@@ -273,13 +298,14 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 
 # --- Hidden text ---
 
-DRAWN_KINDS = ("/FreeText", "/Stamp", "/Watermark")  # of annotations, whose text is a part of the page
+UNDRAWN_KINDS = ("/Text", "/FileAttachment")  # of annotations, drawn as an icon
 UNREAD_KINDS = {
     "/FileAttachment": "embedded files",
     **dict.fromkeys(("/Sound", "/Movie", "/Screen", "/RichMedia", "/3D"), "recordings and models"),
 }
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
 SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
+TAG = re.compile(r"<[^>]*>")  # of rich text
 PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
 MAX_LAYERED_BYTES = 5_000_000  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
 HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
@@ -313,8 +339,8 @@ def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     kind, comment = note.get("/Subtype"), note.get("/Contents") or note.get("/RC")
     if kind in ("/Link", "/Widget", "/Popup", None):
         return ""
-    drawings = cast("dict[str, Any]", note["/AP"] if kind in DRAWN_KINDS and "/AP" in note else {})
-    text = page.extract_xform_text(drawings["/N"]) if "/N" in drawings else ""
+    drawing: Any = cast("dict[str, Any]", note.get("/AP", {})).get("/N") if kind not in UNDRAWN_KINDS else None
+    text = page.extract_xform_text(drawing) if hasattr(drawing, "get_data") else ""
     if kind == "/FreeText":
         text, comment = str(note.get("/Contents") or text), None
     text = " ".join(text.split())
@@ -322,31 +348,33 @@ def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     if kind in UNREAD_KINDS:
         leave_out(UNREAD_KINDS[kind])
     else:
-        leave_out("comments", bool(comment))
+        leave_out("comments", bool(comment) and comment != text)
     return text
 
 
 def _find_alt_texts(reader: PdfReader) -> dict[int, list[str]]:
-    """Return the alternative texts of a tagged file's images and formulas in reading order, by page number."""
-    numbers = {cast("Any", page).indirect_reference.idnum: number for number, page in enumerate(reader.pages, start=1)}
+    """Return the alternative texts of a tagged file's images and formulas, by the object number of their page."""
     found: dict[int, list[str]] = {}
-    seen: set[int] = set()
     tree = cast("dict[str, Any]", reader.trailer["/Root"]).get("/StructTreeRoot")
-    waiting: list[tuple[Any, int]] = [(tree, 1)]
-    while waiting:
-        part, number = waiting.pop()
-        element = part.get_object() if part is not None else None
-        if isinstance(element, list):
-            waiting += [(each, number) for each in reversed(cast("list[Any]", element))]
-        elif isinstance(element, dict) and id(element) not in seen:
-            seen.add(id(element))
-            element = cast("DictionaryObject", element)
-            page = element.raw_get("/Pg") if "/Pg" in element else None
-            number = numbers.get(getattr(page, "idnum", 0), number)
-            if text := format_alt_text(str(element["/Alt"]) if "/Alt" in element else None):
-                found.setdefault(number, []).append(text)
-            waiting.append((element.get("/K"), number))
+    for element, page in _walk_tree(tree, "/K", "/Pg"):
+        alt = _read_leniently(element.get, "/Alt")
+        alt = alt.decode("latin-1").strip("\0") if isinstance(alt, bytes) else alt
+        if text := format_alt_text(alt if isinstance(alt, str) else None):
+            found.setdefault(page, []).append(text)
     return found
+
+
+def _find_field_values(reader: PdfReader) -> Iterator[tuple[int, str, bool]]:
+    """Yield the form fields whose values the parser does not read: those of signatures, rich text, and off all pages.
+
+    Each is the object number of its page, or 0; its text; and whether it is on no page.
+    """
+    form = cast("dict[str, Any]", reader.trailer["/Root"]).get("/AcroForm", {})
+    for field, page in _walk_tree(form.get("/Fields"), "/Kids", "/P"):
+        is_alone = "/Subtype" not in field and "/Kids" not in field
+        is_unread = "/RV" in field or ("/V" in field and field.get("/FT") == "/Sig")
+        if is_alone or (is_unread and not field.get("/F", 0) & HIDDEN_FLAGS):
+            yield page, _read_leniently(_describe_annotation, field) or "", is_alone
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
@@ -368,10 +396,11 @@ def _check_fonts(page: PageObject, fonts: dict[int, bool]) -> None:
 
 
 def _list_forms(part: DictionaryObject, seen: set[int]) -> Iterator[StreamObject]:
-    """Yield the drawings (form XObjects) of a page or form, and theirs, each once."""
-    drawn = (one.get_object() for one in part.get("/Resources", {}).get("/XObject", {}).values())
+    """Yield the drawings (form XObjects and tiling patterns) of a page or form, and theirs, each once."""
+    resources = part.get("/Resources", {})
+    drawn = [one.get_object() for key in ("/XObject", "/Pattern") for one in resources.get(key, {}).values()]
     for form in drawn:
-        if form.get("/Subtype") == "/Form" and id(form) not in seen:
+        if (form.get("/Subtype") == "/Form" or form.get("/PatternType") == 1) and id(form) not in seen:
             seen.add(id(form))
             yield form
             yield from _list_forms(form, seen)
@@ -520,14 +549,24 @@ def _take_annotations(page: PageObject, off: set[int]) -> list[str]:
 
     kept, lines = ArrayObject(), list[str]()
     for one in page.get("/Annots") or ():
-        note = one.get_object()
-        is_hidden = note.get("/F", 0) & HIDDEN_FLAGS or _is_hidden(note, "/OC", off)
-        text = " ".join(_describe_annotation(note).split()) if is_hidden else ""
+        text = _read_leniently(_describe_hidden, one, off) or ""
         lines += [text] if text else []
         kept += [] if text else [one]
     if lines:
         page[NameObject("/Annots")] = kept
     return lines
+
+
+def _describe_hidden(reference: PdfObject, off: set[int]) -> str:
+    """Return the text of an annotation if it is hidden, else ""."""
+    from pypdf.generic import DictionaryObject
+
+    note = reference.get_object()
+    flags = note.get("/F", 0) if isinstance(note, DictionaryObject) else None
+    if not isinstance(note, DictionaryObject) or not isinstance(flags, int):
+        return ""
+    is_hidden = flags & HIDDEN_FLAGS or _is_hidden(note, "/OC", off)
+    return " ".join(_describe_annotation(note).split()) if is_hidden else ""
 
 
 def _describe_annotation(note: DictionaryObject) -> str:
@@ -537,18 +576,19 @@ def _describe_annotation(note: DictionaryObject) -> str:
     chain = [note]
     while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_TREE_DEPTH:
         chain.append(parent)
-    kind, flags, state, value, name, tip = (
-        next((one[key] for one in chain if key in one), "") for key in ("/FT", "/Ff", "/AS", "/V", "/T", "/TU")
-    )
+    keys = ("/FT", "/Ff", "/AS", "/V", "/T", "/TU", "/RV")
+    kind, flags, state, value, name, tip, rich = (next((one[key] for one in chain if key in one), "") for key in keys)
+    if kind == "/Sig" and isinstance(value, dict):
+        signed = cast("dict[str, Any]", value)
+        value = [signed[key] for key in ("/Name", "/Reason", "/Location") if key in signed]
+    value = TAG.sub("", rich) if isinstance(rich, str) and rich else value
+    state = state if "/Subtype" in note else value  # of a field without a place on a page
     is_checked, flags = state not in ("", "/Off"), cast("int", flags or 0)
     if kind == "/Btn" and not flags & PUSH_BUTTON_FLAG and (is_checked or not flags & RADIO_FLAG):
         return f"{CHECKED_BOX if is_checked else UNCHECKED_BOX} {tip or name}"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    is_text = kind in ("/Tx", "/Ch") and text and not flags & PASSWORD_FLAG
+    is_text = kind in ("/Tx", "/Ch", "/Sig") and text and not flags & PASSWORD_FLAG
     return f"{tip or name}: {text}" if is_text else ""
-
-
-EMPTY_STREAM_BYTES = 8  # bytes of an empty stream after compression
 
 
 def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
@@ -567,25 +607,68 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
     try:
         reader = PdfReader(io.BytesIO(data))
         sources, alt_texts = reader.pages, _read_leniently(_find_alt_texts, reader) or {}
+        numbers = {cast("Any", page).indirect_reference.idnum: number for number, page in enumerate(sources, start=1)}
+        parts = {number: [*alt_texts.get(page, ())] for page, number in numbers.items()}
+        parts[1] = [*alt_texts.get(0, ()), *parts.get(1, ())]
         leave_out("pages that the file does not count", max(0, len(sources) - file.total))
         for page in file.pages:
             number, source = page.number, sources[page.number - 1]
-            if number not in read:
-                if (content := source.get_contents()) is None:
-                    damaged += [number] if "/Contents" in source else []
-                elif not content.get_data() and len(getattr(source["/Contents"], "_data", b"")) > EMPTY_STREAM_BYTES:
-                    damaged.append(number)
-                text = source.extract_text().strip()
-                if text and (not page.exceeds or take_hidden("pages whose text is outside the visible area")):
-                    texts[number] = normalise(text)
-            _check_fonts(source, fonts)
+            if _read_leniently(_is_damaged, source) is not False:
+                damaged.append(number)
+            text = _read_leniently(source.extract_text) if number not in read else ""
+            if (
+                text
+                and text.strip()
+                and (not page.exceeds or take_hidden("pages whose text is outside the visible area"))
+            ):
+                texts[number] = normalise(text.strip())
+            _read_leniently(_check_fonts, source, fonts)
             drawn = [_read_leniently(_read_annotation, source, one) for one in source.get("/Annots") or ()]
-            for text in filter(None, [*alt_texts.get(number, ()), *drawn]):
+            for text in filter(None, [*parts[number], *drawn]):
                 texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text)]))
+            patterns = _read_leniently(_read_patterns, source) or []
+            if patterns and number in texts:
+                texts[number] = _add_lines(texts[number], patterns, texts[number])
+        _read_leniently(_add_field_values, reader, numbers, texts)
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)
     leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
     return texts, damaged
+
+
+def _is_damaged(page: PageObject) -> bool:
+    """Return whether the contents of a page are missing, or compressed data without an end."""
+    if page.get_contents() is None:
+        return "/Contents" in page
+    contents: Any = page["/Contents"]
+    for one in contents if isinstance(contents, list) else [contents]:
+        stream = one.get_object()
+        if stream.get("/Filter") in ("/FlateDecode", ["/FlateDecode"]) and stream._data:
+            unpacked = zlib.decompressobj()
+            unpacked.decompress(stream._data)
+            if not unpacked.eof:
+                return True
+    return False
+
+
+def _read_patterns(page: PageObject) -> list[str]:
+    """Return the texts of the patterns that fill areas of a page."""
+    patterns = (form for form in _list_forms(page, set()) if "/PatternType" in form)
+    return [" ".join(page.extract_xform_text(cast("Any", form)).split()) for form in patterns]
+
+
+def _add_field_values(reader: PdfReader, numbers: Mapping[int, int], texts: dict[int, str]) -> None:
+    """Add to the texts of pages, by number, the values of form fields that the parser does not read.
+
+    Fields off all pages are added to the last one, as hidden text.
+    """
+    for page, text, is_hidden in _find_field_values(reader):
+        number = numbers.get(page, max(texts, default=1))
+        before = texts.get(number, "")
+        if not is_hidden:
+            texts[number] = _add_lines(before, [normalise(text)], before).strip()
+        elif text and take_hidden("form fields on no page"):
+            texts[number] = "\n\n".join(filter(None, [before, normalise(text) + HIDDEN_MARK]))
 
 
 def _add_hidden(
@@ -620,7 +703,13 @@ def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> tuple[Pd
         words = WORD.findall(scans.pages[number].text)
         if 2 * sum(word in garbled[number] for word in words) > len(words):
             del scans.pages[number], garbled[number]
-    return replace(file, pages=tuple(replace(page, is_garbled=page.number in garbled) for page in file.pages)), scans
+    pages = (
+        replace(page, is_garbled=page.number in garbled, lacks_text=page.lacks_text and page.number in garbled)
+        if page.is_garbled
+        else page
+        for page in file.pages
+    )
+    return replace(file, pages=tuple(pages)), scans
 
 
 def _read_chart_words(
@@ -635,18 +724,25 @@ def _read_chart_words(
     failed: list[int] = []
     largest = sorted((n for n, page in pages.items() if page.charts.share), key=lambda n: -pages[n].charts.share)
     chosen = largest[:MAX_IMAGE_PAGES] if is_ocr_installed() else []
-    leave_out("pages with images whose words were not read", len(largest) - len(chosen))
+    unread = [pages[number].charts for number in largest if number not in chosen]
+    leave_out("pages with images whose words were not read", sum(not charts.garbled for charts in unread))
     for number in sorted(chosen):
         page = pages[number]
         if on_page is not None:
             on_page(number, file.total)
         try:
             picture = render_page(data, PDF_MEDIA_TYPE, number, page.size, file.turned.get(number, 0), CHART_DPI)
-            words[number] = read_picture_words(picture, page.charts.text)
+            words[number] = read_picture_words(
+                picture, page.charts.text, *([MIN_LINE_SHARE] if page.charts.garbled else [])
+            )
         except Cancelled:
             raise
         except Exception:  # noqa: BLE001 - decoders and models raise any exception; the text stays
             failed.append(number)
+    for page in pages.values():
+        is_read = bool(page.charts.garbled and words.get(page.number))
+        leave_out(LINES_READ if is_read else LINES_UNREAD, len(page.charts.garbled))
+        leave_out("undecodable characters", 0 if is_read else page.undecodable)
     return words, sorted(failed)
 
 
@@ -664,6 +760,8 @@ def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]
         by_ocr = sum(number in scans.pages for number in garbled)
         leave_out(GARBLED_READ, by_ocr)
         leave_out(GARBLED_UNREAD, len(garbled) - by_ocr)
+    if garbled := [page.number for page in file.pages if page.charts.garbled and page.number not in scans.pages]:
+        metadata["garbled_pages"] = garbled
     if unread_pictures:
         metadata["unread_pictures"] = unread_pictures
     properties = file.facts

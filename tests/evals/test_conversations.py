@@ -164,6 +164,15 @@ def test_the_command_measures_with_and_without_the_turns(wb: Workbench, talked: 
     assert joined["mrr@1"] == 1.0 and ignored["mrr@1"] < 1.0  # two questions have the same words
 
 
+def test_one_experiment_measures_with_and_without_the_turns(wb: Workbench, talked: Path) -> None:
+    key = wb.test_sets.from_folder(talked).id
+    both = {"hybrid": [{"history": "join"}, {"history": "ignore"}]}
+    made = wb.experiments.create("Turns", key, ["hybrid"], parameters=both, metrics=["mrr@1"])
+    wb.experiments.run(made.id)
+    joined, ignored = (one.run.means["mrr@1"] for one in wb.experiments.results(made.id) if one.run)
+    assert joined == 1.0 and ignored < 1.0
+
+
 # Repetitions of an LLM
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.errors import InvalidInput
@@ -39,6 +42,20 @@ SCALES: dict[int, dict[str, str]] = {
 DEFAULT_GRADES = 3
 OWN_CORPUS_TEXT = "its own corpus"
 MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
+
+
+def fold_text(text: str) -> str:
+    """Return a question's text for comparison with others: without case and repeated blanks."""
+    return " ".join(text.split()).casefold()
+
+
+def read_plain_or_gzip(path: Path, errors: str = "strict") -> str:
+    """Return the text of a UTF-8 file, which may be compressed. Raises OSError or UnicodeDecodeError."""
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors=errors) as file:
+            return str(file.read())
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"it is damaged: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

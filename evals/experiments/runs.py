@@ -49,7 +49,7 @@ from evals.measures.metrics import (
     measure_spans,
     measure_unjudged,
 )
-from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
+from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet, fold_text, read_plain_or_gzip
 from workbench.errors import Cancelled, Conflict, InvalidInput, ModelError, WorkbenchError, list_choices
 from workbench.formatting import count_text, format_dollars
 from workbench.models.llm import count_llm_usage
@@ -1366,9 +1366,9 @@ def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec:
     try:
         if path.stat().st_size > MAX_RUN_FILE_BYTES:
             raise InvalidInput(f"{path} has over {MAX_RUN_FILE_BYTES // 1_000_000} MB; shorten its rankings.")
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_plain_or_gzip(path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = error.strerror or error if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidInput(f"{path} is unreadable ({reason}); give a run file in TREC format or a CSV.") from error
     return read_run_file(wb, test_set, corpus, name, content, depth)
 
@@ -1388,11 +1388,11 @@ def read_run_file(
         raise InvalidInput(f"Invalid run file name {name!r}: use up to 60 letters and digits, not a strategy's name.")
     keys = _read_document_keys(wb, test_set, corpus)
     ids = {question.id for question in test_set.questions}
-    texts = {_fold_text(question.text): question.id for question in test_set.questions}
+    texts = {fold_text(question.text): question.id for question in test_set.questions}
     rows: dict[str, list[_RunRow]] = {}
     strange, documents = set[str](), dict[str, None]()
     for row in _read_run_rows(name, content.lstrip("\ufeff")):
-        question_id = row.query if row.query in ids else texts.get(_fold_text(row.query))
+        question_id = row.query if row.query in ids else texts.get(fold_text(row.query))
         if question_id is None:
             strange.add(row.query)
         else:
@@ -1466,11 +1466,11 @@ def _read_run_rows(name: str, content: str) -> Iterator[_RunRow]:
 
 def _read_trec_run(name: str, content: str) -> Iterator[_RunRow]:
     for number, line in enumerate(content.splitlines(), 1):
-        cells = line.split()
-        if not cells:
+        if not line.strip():
             continue
         try:
-            query, _, document, _, score, _ = cells
+            cells = line.split("\t") if line.count("\t") == 5 else line.split()
+            query, _, document, _, score, _ = map(str.strip, cells)
             yield _RunRow(query, document, (-_read_number(score), number))
         except ValueError:
             raise InvalidInput(
@@ -1502,7 +1502,3 @@ def _read_number(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(text)
     return number
-
-
-def _fold_text(text: str) -> str:
-    return " ".join(text.split()).casefold()

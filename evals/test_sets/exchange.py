@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from evals.gateway import list_documents, new_id, resolve_scope
-from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
-from evals.test_sets.folders import UNDECODABLE, read_qrels
+from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades, fold_text
+from evals.test_sets.folders import EMPTY_TITLE, UNDECODABLE, read_qrels
 from evals.test_sets.store import (
     AGENT_JUDGE,
     LLM_JUDGE,
@@ -57,13 +57,12 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
     """Add questions and judgments from CSV; rows with the same question are merged.
 
     Columns: question, and any of id, turns (earlier ones of its conversation, one per line), reference_answer, source,
-    document (id, path, title or URL; or its key in the
-    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant), answerable
-    ("no" for a question without an answer in the documents), rater, judge
-    ("llm" or "agent" if no person judged), reason, judged_at (ignored) and metadata.KEY. ``rater`` is that of rows
-    without one;
-    judgments of a named rater are kept apart from those of others. A quote is enough if only one document contains it;
-    if it occurs several times, the occurrence nearest to ``start`` is used.
+    document (id, path, title or URL; or its key in the test set's own corpus), quote, start, end, grade (relevant,
+    partly, not, or a number; empty cells mean relevant, but not those of a named rater), answerable ("no" for a
+    question without an answer in the documents), rater, judge ("llm" or "agent" if no person judged), reason,
+    judged_at (ignored) and metadata.KEY. ``rater`` is that of rows without one; judgments of a named rater are kept
+    apart from those of others. A quote is enough if only one document contains it; if it occurs several times, the
+    occurrence nearest to ``start`` is used.
 
     Raises:
         InvalidInput: No header, or an unknown column.
@@ -90,7 +89,7 @@ def read_csv(
         InvalidInput: no header, or an unknown column.
     """
     rows = _read_csv_rows(text)
-    texts = {one.id: _fold(" ".join([*one.turns, one.text])) for one in test_set.questions}
+    texts = {one.id: fold_text(" ".join([*one.turns, one.text])) for one in test_set.questions}
     ids = {text: key for key, text in texts.items()}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
@@ -101,8 +100,10 @@ def read_csv(
             if UNDECODABLE.search(" ".join(row.values())):
                 raise InvalidInput("It is not UTF-8 text; convert the file.")
             question = _parse_question(row, ids, texts)
-            judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
             name = row.get("rater") or rater
+            if name and not row.get("grade", "relevant") and row.get("document"):
+                raise InvalidInput(f"The grade of {name} is missing.")
+            judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
             kind = _parse_kind(row.get("judge", ""))
             rating = judgment and check_rating(Rating(judgment, name, kind, row.get("reason", "")), test_set.grades)
         except WorkbenchError as error:
@@ -123,7 +124,7 @@ def import_qrels(wb: Workbench, store: TestSetStore, key: str, path: Path, rater
         InvalidInput: None of its lines is a judgment.
     """
     test_set = store.load(key)
-    known = {question.id for question in test_set.questions}
+    known = {name: one.id for one in test_set.questions for name in (one.id, _fill_blanks(one.id))}
     catalogue = _Documents(wb, test_set)
     problems: list[str] = []
     ratings: list[Rating] = []
@@ -132,7 +133,7 @@ def import_qrels(wb: Workbench, store: TestSetStore, key: str, path: Path, rater
             if judgment.question_id not in known:
                 raise InvalidInput(f"There is no question {judgment.question_id!r} in the test set.")
             document, _ = catalogue.find({"document": judgment.document})
-            own = replace(judgment, document=catalogue.name(document))
+            own = replace(judgment, question_id=known[judgment.question_id], document=catalogue.name(document))
             ratings.append(check_rating(Rating(own, rater, "import"), test_set.grades))
         except WorkbenchError as error:
             problems.append(f"{judgment.question_id} {judgment.document}: {error}")
@@ -231,8 +232,9 @@ class _Documents:
             self.listed = list_documents(wb, resolve_scope(wb, test_set.scope))
         self._names: dict[str, list[Document]] = {}
         for document in self.listed:
-            for name in {document.id, document.path, document.title, document.url} - {None, "", " "}:
-                self._names.setdefault(str(name), []).append(document)
+            names = {str(name) for name in (document.id, document.path, document.title, document.url) if name}
+            for name in (names | {_fill_blanks(name) for name in names}) - {EMPTY_TITLE, _fill_blanks(EMPTY_TITLE)}:
+                self._names.setdefault(name, []).append(document)
         self._texts: dict[str, str] = {}
 
     def name(self, document: Document) -> str:
@@ -297,7 +299,8 @@ def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
             choices = list_choices([*CSV_COLUMNS[1:], f"{METADATA_PREFIX}KEY"])
             raise InvalidInput(f"The CSV header needs 'question'; optional are {choices}{found}.")
         reader.fieldnames = header
-        return [(number, {k: (v or "").strip() for k, v in row.items() if k}) for number, row in enumerate(reader, 2)]
+        rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
+        return [(number, row) for number, row in enumerate(rows, 2) if any(row.values())]
     except csv.Error as error:
         raise InvalidInput(f"The CSV is not readable ({error}); save it as comma-separated UTF-8.") from error
 
@@ -306,7 +309,7 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     """Return a row's question; ``ids`` ({text: id}) and ``texts`` ({id: text}) are updated."""
     text = clean_question(row["question"])
     turns = [line for line in map(str.strip, row.get("turns", "").splitlines()) if line]
-    folded = _fold(" ".join([*turns, text]))
+    folded = fold_text(" ".join([*turns, text]))
     key = ids.get(folded) or row.get("id") or new_id("question")
     if texts.setdefault(key, folded) != folded and folded not in ids:
         raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one a unique id.")
@@ -326,10 +329,6 @@ def _parse_kind(judge: str) -> str:
     if judge not in kinds:
         raise InvalidInput(f"Invalid value {judge!r} in the column 'judge'; use {list_choices(kinds[1:])}.")
     return judge if judge in (LLM_JUDGE, AGENT_JUDGE) else "import"
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _parse_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents, grades: int) -> Judgment | None:

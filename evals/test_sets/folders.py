@@ -4,7 +4,7 @@ ir_datasets that are on this machine, or the shipped sample.
 
 from __future__ import annotations
 
-import gzip
+import csv
 import json
 import re
 import shutil
@@ -25,6 +25,7 @@ from evals.test_set import (
     TestSet,
     best_span_grades,
     clean_turns,
+    read_plain_or_gzip,
 )
 from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError, list_choices
 from workbench.ingestion.incoming import IngestItem, list_files
@@ -72,11 +73,11 @@ def _parse_row(path: Path, number: int, line: str) -> JsonObject:
 def read_text(path: Path) -> str:
     """Return a test set's file as text; see ``check_line`` for bytes that are not UTF-8. Raises InvalidInput."""
     try:
-        return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        return read_plain_or_gzip(path, errors="surrogateescape")
     except FileNotFoundError:
         raise InvalidInput(f"The folder {path.resolve().parent.name!r} has no {path.name}; add it.") from None
     except OSError as error:
-        raise InvalidInput(f"Failed to open {path.name} ({error.strerror}); check its permissions.") from None
+        raise InvalidInput(f"Failed to open {path.name} ({error.strerror or error}); check the file.") from None
 
 
 def check_line(path: Path, number: int, line: str) -> str:
@@ -324,13 +325,16 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
 
 
 def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
-    """Return the judgments of a qrels file in the format of TREC or BEIR; see ``read_judgments``."""
+    """Return the judgments of a qrels file in the format of TREC or BEIR, or a CSV; see ``read_judgments``."""
     judgments: list[Judgment] = []
     grades: dict[tuple[str, str], int] = {}
     broken: list[str] = []
-    first = True
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        cells = [clean_id(cell) for cell in (line.split("\t") if "\t" in line else line.split())]
+    first, text = True, read_text(path)
+    header = text.partition("\n")[0]  # without blanks, if its cells are separated as in a CSV
+    mark = next((mark for mark in ";," if header.count(mark) > 1 and len(header.split()) == 1), None)
+    for number, line in enumerate(text.split("\n"), start=1):
+        parts = next(csv.reader([line], delimiter=mark), []) if mark else line.split("\t" if "\t" in line else None)
+        cells = [clean_id(cell) for cell in parts]
         if len(cells) == 4:  # trec_eval's format has an unused column
             del cells[1]
         if not any(cells):
@@ -579,8 +583,7 @@ def _read_rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
             elif path.suffix == ".arrow":
                 batches = library.ipc.open_stream(path)
             else:
-                data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-                yield from (json.loads(line) for line in data.decode().split("\n") if line.strip())
+                yield from (json.loads(line) for line in read_plain_or_gzip(path).split("\n") if line.strip())
                 continue
             for batch in batches:
                 yield from batch.to_pylist()

@@ -398,8 +398,8 @@ def parse_grade(given: str | int, grades: int = DEFAULT_GRADES) -> int:
     names = list(SCALES[grades])
     if text in names:
         return names.index(text)
-    if re.fullmatch(r"-?[0-9]{1,3}", text) and MIN_GRADE <= int(text) <= MAX_GRADE:
-        return int(text)
+    if re.fullmatch(r"-?[0-9]{1,3}(\.0+)?", text) and MIN_GRADE <= float(text) <= MAX_GRADE:
+        return int(float(text))
     raise InvalidInput(
         f"Invalid grade {given!r}; use {list_choices(names)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -112,6 +113,20 @@ def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..
     assert [one.title for one in wb.test_sets.list()] == ["Pairs", "Table"]
     with pytest.raises(InvalidInput, match="Invalid pair"):
         wb.test_sets.from_pairs("Odd", [("alone",)])  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("name", ["tabs.run", "run.trec.gz", "cut.gz"])
+def test_run_files_may_have_tabs_or_be_compressed(wb: Workbench, beir: WriteTestSet, tmp_path: Path, name: str) -> None:
+    rows = "".join(f"{key}\tQ0\t{first_judged(text)}\t1\t0.5\tmy run\r\n" for key, (text, _) in ASKED.items())
+    packed = gzip.compress(rows.encode())
+    (tmp_path / name).write_bytes({"tabs.run": rows.encode(), "cut.gz": packed[:30]}.get(name, packed))
+    run_files = {"theirs": tmp_path / name}
+    if name == "cut.gz":
+        with pytest.raises(InvalidInput, match=r"is unreadable \(it is damaged"):
+            wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files=run_files, on_progress=quiet)
+        return
+    result = wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files=run_files, on_progress=quiet)
+    assert result.strategies["theirs"].means == {"hit@1": 1.0}
 
 
 def test_a_run_file_is_a_column_of_a_stored_experiment(wb: Workbench, beir: WriteTestSet) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -207,6 +208,35 @@ def test_unusable_rows_are_listed_and_the_rest_is_imported(
     report = import_csv(wb, store, mine, text)
     assert report.judgments == 1
     assert [problem.startswith("Row 2: ") and says in problem for problem in report.problems] == [True]
+
+
+def test_a_rater_without_a_grade_has_not_judged_and_spreadsheets_may_write_2_0_and_empty_rows(
+    wb: Workbench, store: TestSetStore, mine: str
+) -> None:
+    text = "question;document;grade\r\nWhy do cats purr?;Cats;2.0\r\nWhy do cats purr?;Dogs;\r\n;;\r\n"
+    report = import_csv(wb, store, mine, text, "Ada")
+    assert (report.judgments, report.problems) == (1, ("Row 3: The grade of Ada is missing.",))
+    assert list(store.load(mine).qrels.values()) == [{document_id(wb, "Cats"): 2}]
+    assert import_csv(wb, store, mine, text).judgments == 2  # without a rater, a list of relevant documents
+
+
+def test_qrels_come_back_with_blanks_in_names_compressed_or_as_a_csv(
+    wb: Workbench, beir: WriteTestSet, tmp_path: Path
+) -> None:
+    folder = beir({"d 1": ("Cats", "Cats purr."), "d2": ("Dogs", "Dogs bark.")}, {"q 1": ("Who purrs?", {"d 1": 2})})
+    info = wb.test_sets.from_folder(folder)
+    wb.test_sets.export(info.id, tmp_path / "out.qrels", format="qrels")
+    assert (tmp_path / "out.qrels").read_text() == "q%201 0 d%201 2\n"
+    (tmp_path / "out.qrels.gz").write_bytes(gzip.compress(b"q%201 0 d%201 1\n"))
+    (tmp_path / "beir.csv").write_text('query-id,corpus-id,score\r\n"q 1","d 1",0\r\n', encoding="utf-8-sig")
+    for rater, (name, grade) in enumerate([("out.qrels", 2), ("out.qrels.gz", 1), ("beir.csv", 0)]):
+        report = wb.test_sets.import_judgments(info.id, tmp_path / name, rater=f"Rater {rater}")
+        assert (report.judgments, report.problems) == (1, ())
+        (own,) = [one.judgment for one in wb.test_sets.ratings(info.id) if one.rater == f"Rater {rater}"]
+        assert (own.question_id, own.document, own.grade) == ("q 1", "d 1", grade)
+    (tmp_path / "cut.gz").write_bytes((tmp_path / "out.qrels.gz").read_bytes()[:25])
+    with pytest.raises(InvalidInput, match=r"Failed to open cut.gz \(it is damaged"):
+        wb.test_sets.import_judgments(info.id, tmp_path / "cut.gz")
 
 
 @pytest.mark.parametrize("text", ["", "query,document\n", "question,colour\nx,y\n"])

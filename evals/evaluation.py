@@ -93,6 +93,7 @@ from evals.measures.significance import (
 from evals.test_set import FolderCorpus, Judgment, TestSet
 from evals.test_sets.exchange import (
     CSV_COLUMNS,
+    METADATA_PREFIX,
     export_folder,
     find_delimiter,
     import_csv,
@@ -857,14 +858,14 @@ class TestSets(TestSetStore):
         Args:
             title: Title of the test set.
             frame: Columns as in a CSV: question, document (id, path, title or URL) or quote, and any of id,
-                reference_answer, source, start, end, grade.
+                reference_answer, source, start, end, grade, metadata.KEY.
 
         Raises:
             InvalidInput: A column is unknown, or no row can be used.
             Conflict: There is a test set with this title.
         """
-        unknown = [name for name in map(str, frame.columns) if name not in CSV_COLUMNS]
-        if unknown:
+        names = [str(name) for name in frame.columns]
+        if unknown := [name for name in names if name not in CSV_COLUMNS and not name.startswith(METADATA_PREFIX)]:
             raise InvalidInput(f"Unknown columns {list_choices(unknown)}; use {list_choices(CSV_COLUMNS, 20)}.")
         rows = frame.astype(object).where(frame.notna(), "").to_dict("records")
         for row in rows:  # pandas turns whole numbers into floats in a column with gaps

@@ -105,9 +105,12 @@ def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..
     assert (made.questions, made.judgments) == (2, 3)
     assert wb.evaluate(made, "keyword", ["hit@1"], on_progress=quiet).strategies["keyword"].means == {"hit@1": 1.0}
     frame = pd.DataFrame({"question": ["who dances?", "who digs?"], "document": ["Bees", "Moles"], "grade": [2, None]})
+    frame["metadata.team"] = ["meadow", "garden"]
     with pytest.warns(UserWarning, match=r"1 rows of 'Table' are left out; the first: Row 3: There is no document"):
         table = wb.test_sets.from_pandas("Table", frame)
-    assert table.judgments == 1 and wb.test_sets.load(table.id).judgments[0].grade == 2
+    stored = wb.test_sets.load(table.id)
+    assert [one.grade for one in stored.judgments] == [2]
+    assert {one.text: one.metadata for one in stored.questions}["who dances?"] == {"team": "meadow"}
     with pytest.raises(InvalidInput, match="No row of 'None' can be used"):
         wb.test_sets.from_pairs("None", [("who digs?", "Moles")])
     assert [one.title for one in wb.test_sets.list()] == ["Pairs", "Table"]

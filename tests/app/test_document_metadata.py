@@ -1,9 +1,12 @@
 """Metadata of documents in the library, and the search inside a document."""
 
-from workbench.app.library.page import find_metadata_changes, make_document_row
+import pytest
+
+from workbench.app.library.page import find_metadata_changes, make_document_row, save_document
 from workbench.app.shell.scope_bar import list_metadata_values
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.reader import find_in_text, list_metadata
+from workbench.errors import Conflict
 from workbench.types import Document
 
 MADE = Document(
@@ -43,3 +46,14 @@ def test_the_scope_offers_what_people_wrote_not_what_a_crawl_notes(wb, folder):
     wb.ingest(folder({"a.md": "---\nstatus: draft\ncrawl_depth: 1\ncrawled_at: 2026-01-02\n---\n# A\n\nText."}))
     note_change()  # the values are cached until a change
     assert list_metadata_values(wb, None) == {"status=draft": "status: draft · 1"}
+
+
+def test_of_two_people_who_edit_a_document_neither_loses_a_change(wb, folder):
+    wb.ingest(folder({"a.md": "---\nstatus: draft\nauthor: Mei\n---\n# A\n\nText."}))
+    [shown] = [wb.documents.get(each.id) for each in wb.documents.list()]
+    save_document(wb, shown, "Gauge", {"status": "final"})
+    both = save_document(wb, shown, shown.title, {"author": "Ana"})  # who sees the document as it was before
+    assert (both.title, both.metadata["status"], both.metadata["author"]) == ("Gauge", "final", "Ana")
+    for title, changes, kept in (("Tide", {}, "title: Gauge"), (shown.title, {"status": None}, "status: final")):
+        with pytest.raises(Conflict, match=kept):
+            save_document(wb, shown, title, changes)

@@ -31,7 +31,7 @@ from workbench.app.widgets.notices import (
 )
 from workbench.app.widgets.reader import MAX_METADATA_CHARS, list_metadata, open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import NotFound
+from workbench.errors import Conflict, NotFound
 from workbench.formatting import count_text, sources_text
 from workbench.services.sources import Deletion
 from workbench.text import AUTO, LANGUAGES, MAX_PASSAGES_STEMMED_AT_ONCE, language_title
@@ -153,12 +153,25 @@ def edit_document(wb: Workbench, document: Document) -> None:
     )  # fmt: skip
 
     def change() -> str:
-        changes = find_metadata_changes(document, rows)
-        saved = wb.documents.update(document.id, title=title, metadata=changes).document
+        saved = save_document(wb, document, title, find_metadata_changes(document, rows))
         return f'"{saved.title}" saved.'
 
     if st.button("Save", type="primary"):
         run_change(change)
+
+
+def save_document(
+    wb: Workbench, before: Document, title: str, changes: Mapping[str, str | list[str] | None]
+) -> Document:
+    """Save what was edited; ``before`` is the document that was shown. Raises Conflict if others changed the same."""
+    now = wb.documents.get(before.id)
+    changed = {name: now.metadata.get(name) for name in changes if now.metadata.get(name) != before.metadata.get(name)}
+    if before.title not in (title, now.title):
+        changed["title"] = now.title
+    if changed:
+        values = ", ".join(f"{name}: {value or 'removed'}" for name, value in changed.items())
+        raise Conflict(f"Changed by someone else while you edited: {values}. Open the document again.")
+    return wb.documents.update(before.id, title=None if title == before.title else title, metadata=changes).document
 
 
 def find_metadata_changes(

@@ -6,8 +6,10 @@ from starlette.testclient import TestClient
 
 from evals.test_sets.store import TestSetStore
 from workbench.app.frame.main import PAGES
+from workbench.app.shell import finder
 from workbench.app.shell.finder import ACTIONS, ROUTES, find_all
 from workbench.app.state.shared import OPENING
+from workbench.opening import Opening
 
 
 @pytest.fixture
@@ -25,8 +27,11 @@ def test_sources_documents_and_test_sets_are_found_by_a_part_of_their_name(harbo
     assert kinds["Question"].href == ".?q=tide"
 
 
-def test_actions_are_listed_before_anything_is_typed_and_found_by_their_words(harbour):
-    assert find_all(harbour, " ") == list(ACTIONS)
+def test_actions_are_listed_before_the_database_is_open_and_found_by_their_words(harbour, monkeypatch):
+    empty = Opening(lambda: pytest.fail("The list of actions opened the workbench."))
+    monkeypatch.setattr(finder, "OPENING", empty)
+    answer = TestClient(Starlette(routes=ROUTES)).get("/find", params={"q": " "})
+    assert [row["title"] for row in answer.json()] == [action.title for action in ACTIONS]
     assert [find.title for find in find_all(harbour, "new exp") if find.kind == "Action"] == ["New experiment"]
 
 

@@ -53,16 +53,11 @@ ACTIONS = (
 
 
 def find_all(wb: Workbench, query: str) -> list[FinderResult]:
-    """Return everything whose title contains the query, at most ``MAX_PER_KIND`` of each kind.
-
-    An empty query returns all actions.
-    """
+    """Return everything whose title contains the query, at most ``MAX_PER_KIND`` of each kind."""
     from evals.experiments.catalogue import Experiments
     from evals.test_sets.store import TestSetStore
 
     wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
-    if not wanted:
-        return list(ACTIONS)
     named = [
         *ACTIONS,
         *(FinderResult("Source", source.title, f"library?open={source.id}") for source in wb.sources.list()),
@@ -88,7 +83,9 @@ def _find_documents(wb: Workbench, query: str) -> list[dict[str, str]]:
 
 
 async def answer_find(request: Request) -> Response:
-    """Answer ``/find?q=…`` with a JSON list of results."""
+    """Answer ``/find?q=…`` with a JSON list of results; without a query, with all actions, which need no database."""
+    if not request.query_params.get("q", "").strip():
+        return JSONResponse(list(map(asdict, ACTIONS)))
     return await run_in_threadpool(_respond, request, lambda wb, query: list(map(asdict, find_all(wb, query))))
 
 

@@ -178,14 +178,18 @@ def test_a_cutoff_leaves_out_what_scores_far_below_the_best(wb: Workbench, folde
     assert not cut.under_filled
 
 
-def test_a_file_of_two_sources_is_reported(wb: Workbench, tmp_path: Path) -> None:
+def test_a_file_that_is_stored_twice_is_reported(wb: Workbench, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "gauge.md").write_text("# Gauge\n\nThe tide gauge records the level of the sea.")
     (tmp_path / "b" / "bread.md").write_text("# Bread\n\nKnead the dough.")
     assert wb.ingest(tmp_path / "a", source="First").notes == ()
     report = wb.ingest(tmp_path / "b", source="Second")
-    assert (report.added, report.notes) == (2, ("1 file is also in another source: gauge.md (First).",))
+    assert (report.added, report.notes) == (2, ("1 file is also stored elsewhere: gauge.md (First).",))
+    (tmp_path / "b" / "copy.md").write_bytes((tmp_path / "b" / "bread.md").read_bytes())
+    (tmp_path / "b" / "zopf.md").write_bytes((tmp_path / "b" / "bread.md").read_bytes())
+    report = wb.ingest([tmp_path / "b" / "copy.md", tmp_path / "b" / "zopf.md"], source="Second")
+    assert report.notes == ("2 files are also stored elsewhere: copy.md (bread.md), zopf.md (bread.md).",)
 
 
 def test_the_passages_of_a_chunker_are_previewed_and_nothing_is_stored(wb: Workbench, tmp_path: Path) -> None:

@@ -210,14 +210,14 @@ class DocumentService:
         return (f"{count_text(len(others), 'other document')} of this source {are} not in the folder: {shown}.",)
 
     def _describe_copies(self, document_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return a sentence on the documents whose content is in another source too."""
+        """Return a sentence on the documents whose content is in another document too."""
         copies = self._corpus.documents.list_elsewhere(document_ids)
         if not copies:
             return ()
-        shown = ", ".join(f"{name} ({source})" for name, source in copies[:MAX_NAMES_SHOWN])
+        shown = ", ".join(f"{name} ({place})" for name, place in copies[:MAX_NAMES_SHOWN])
         are = "is" if len(copies) == 1 else "are"
         more = ", …" if copies[MAX_NAMES_SHOWN:] else ""
-        return (f"{count_text(len(copies), 'file')} {are} also in another source: {shown}{more}.",)
+        return (f"{count_text(len(copies), 'file')} {are} also stored elsewhere: {shown}{more}.",)
 
     def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
         """Report the size and expected duration of the work; return the assumed pace."""

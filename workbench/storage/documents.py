@@ -166,9 +166,9 @@ class Documents(Table):
         return rows[0]["id"]
 
     def list_elsewhere(self, ids: Sequence[str]) -> list[tuple[str, str]]:
-        """Return (name, title of a source) of those documents whose content is in another source too."""
+        """Return (name, source, or document of the same source) of those documents whose content is stored twice."""
         rows = self._rows("documents_elsewhere", {"ids": list(ids), "apart": list(APART_TYPES)})
-        return [(row["name"], row["source_title"]) for row in rows]
+        return [(row["name"], row["place"]) for row in rows]
 
     def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
         return self._column("documents_missing_from_index", {"index": index, "dataset": dataset})

@@ -193,11 +193,15 @@ FROM documents d WHERE d.id = %(id)s
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
 
--- documents_elsewhere: those of some documents whose content is in another source too, with its title
-SELECT DISTINCT ON (a.key, a.id) coalesce(a.path, a.title) AS name, s.title AS source_title
-FROM documents a JOIN documents d ON d.content_hash = a.content_hash AND d.source_id <> a.source_id
+-- documents_elsewhere: those of some documents whose content is in another document too, with its source's title, or in
+-- the same source its name; of two among these documents, the one with the later key
+SELECT DISTINCT ON (a.key, a.id) coalesce(a.path, a.title) AS name,
+    CASE WHEN d.source_id = a.source_id THEN coalesce(d.path, d.title) ELSE s.title END AS place
+FROM documents a JOIN documents d ON d.content_hash = a.content_hash AND d.id <> a.id
+        AND (d.source_id <> a.source_id OR d.key < a.key OR d.id <> ALL(%(ids)s))
     JOIN sources s ON s.id = d.source_id
-WHERE a.id = ANY(%(ids)s) AND s.source_type <> ALL(%(apart)s) ORDER BY a.key, a.id, s.created_at
+WHERE a.id = ANY(%(ids)s) AND s.source_type <> ALL(%(apart)s)
+ORDER BY a.key, a.id, d.source_id = a.source_id DESC, s.created_at, d.key
 
 -- document_by_url: the documents that came from an address, newest first
 SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id

@@ -141,7 +141,7 @@ class Bench:
             ask = Ask(name, limit, scope, self._index.name, parameters or {})
             request = requests.make(ask, remembered=True)
             query = request.question(question[0])
-            query.encodings[query.encoding_key] = Encoding(self._encoded[question[0]])
+            query.encodings[query.model_and_text] = Encoding(self._encoded[question[0]])
             return served(query)
 
         return run

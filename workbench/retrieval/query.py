@@ -182,7 +182,7 @@ class Request:
 
         Args:
             asked: The question, as text or LlamaIndex's bundle.
-            encodings: Its encodings by ``encoding_key``, shared between requests with the same question.
+            encodings: Its encodings by ``model_and_text``, shared between requests with the same question.
         """
         if isinstance(asked, Query):
             return asked
@@ -288,7 +288,7 @@ class Query(QueryBundle):
         if vector is not None:
             own = self.encoded
             moved = EncodedQuery(vector, own.token_axes, own.token_spans)
-            query.encodings, query._is_charged = {self.encoding_key: Encoding(moved)}, True
+            query.encodings, query._is_charged = {self.model_and_text: Encoding(moved)}, True
         return query
 
     @property
@@ -302,13 +302,13 @@ class Query(QueryBundle):
             ModelError: The index's model is unavailable.
         """
         trace = self.request.trace
-        known = self.encodings.get(self.encoding_key)
+        known = self.encodings.get(self.model_and_text)
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED, self.request.index.embedding_model):
                 encoded = self.request.encoder.encode_query(self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
-            self.encodings[self.encoding_key] = known
+            self.encodings[self.model_and_text] = known
         elif not self._is_charged and known.milliseconds:
             trace.charge_shared(TimedStep.EMBED, known.milliseconds)
         self._is_charged = True
@@ -367,7 +367,7 @@ class Query(QueryBundle):
         return bool(request.history) and not by_llm and self.text.startswith(f"{normalise(self.typed)} ")
 
     @property
-    def encoding_key(self) -> str:
+    def model_and_text(self) -> str:
         """The key of its encoding in ``encodings``."""
         return f"{self.request.index.embedding_model}\n{self.text}"
 

@@ -280,7 +280,7 @@ class Workbench:
 
         if self.worker_process is None:
             command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]
-            self.worker_process = WorkerProcess(command, make_environment(self.settings), self.jobs.table.any_waiting)
+            self.worker_process = WorkerProcess(command, make_environment(self.settings), self.jobs.table)
             self.worker_process.start()
 
     def start_worker(self, further: Runners | None = None, **options: Unpack[WorkerOptions]) -> WorkerHandle:

@@ -23,7 +23,6 @@ from workbench.app.shell.work import (
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import describe_unsupported
 from workbench.errors import NotFound
-from workbench.jobs.worker import WorkerProcess
 from workbench.storage.job_parts import FileTally, JobFile
 from workbench.storage.jobs import Job
 
@@ -66,10 +65,7 @@ def test_work_that_continues_is_in_view_and_cannot_be_put_away(wb):
     wb.jobs.put_away(job)
     work = list_job_views()[job]
     assert (work.is_running, work.tally.files) == (True, {"waiting": 3})
-    assert describe_job(work) == "waiting for a worker"
-    wb.worker_process = WorkerProcess([], {}, lambda: False)
-    wb.worker_process.failure = "error: no such model"
-    assert describe_job(work) == "the worker fails and is started again every few seconds: error: no such model"
+    assert describe_job(work) == "Waiting for a worker."
     assert [describe_file(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
     assert describe_job(list_job_views()[job]) == "cancelled: 3 not added"

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mcp_app.tool import job_json
 from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
 from tests.worker_nest import worker_process
 from workbench import Workbench
@@ -270,18 +271,22 @@ def test_jobs_run_in_a_process_next_to_this_one_which_ends_with_it(wb: Workbench
         os.kill(number, 0)
 
 
-def test_a_worker_that_fails_reports_its_last_line_until_one_runs(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_job_shows_why_its_worker_fails_until_one_runs(wb: Workbench, capfd: pytest.CaptureFixture[str]) -> None:
     """The process fails, as with a wrong setting, and later one runs until its input ends."""
     fails = "import sys; print('loading', file=sys.stderr); sys.exit('error: no such model')"
-    process = WorkerProcess([sys.executable, "-c", fails], dict(os.environ), lambda: True)
+    process = WorkerProcess([sys.executable, "-c", fails], dict(os.environ), wb.jobs.table)
+    job = wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")])
     process.start()
-    while process.failure != "error: no such model":  # the test's own time limit ends it
+    while not (shown := wb.jobs.get(job.id)).stalled:  # the test's own time limit ends it
         time.sleep(0.1)
+    reason = "The worker fails and is started again every few seconds: error: no such model"
+    assert (shown.state, shown.stalled, shown.message) == ("stalled", reason, reason)
+    assert wb.jobs.list()[0].stalled == job_json(shown)["stalled"] == reason
     process._command[-1] = "import sys; sys.stdin.read()"  # pyright: ignore[reportPrivateUsage]
-    while process.pid is None or process.failure:
+    while wb.jobs.get(job.id).message != "Waiting for a worker.":
         time.sleep(0.1)
     process.stop()
-    assert process.failure == "" and "loading\nerror: no such model" in capfd.readouterr().err
+    assert wb.jobs.get(job.id).stalled is None and "loading\nerror: no such model" in capfd.readouterr().err
 
 
 def test_a_job_of_an_unknown_kind_waits_for_a_worker_that_knows_it(wb: Workbench, worker: WorkerHandle) -> None:

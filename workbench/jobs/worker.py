@@ -326,12 +326,10 @@ class WorkerProcess:
     The command stops when its standard input is closed, so it also stops if this process is killed.
     """
 
-    def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], is_work_waiting: Callable[[], bool]
-    ) -> None:
-        self._command, self._environment, self._is_work_waiting = list(command), dict(environment), is_work_waiting
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], jobs: Jobs) -> None:
+        self._command, self._environment, self._jobs = list(command), dict(environment), jobs
         self._process: subprocess.Popen[str] | None = None
-        self.failure = ""  # the last line of a process that failed, until one has run for RESTART_DELAY_S
+        self._failure = ""  # the last line of a process that failed, until one has run for RESTART_DELAY_S
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="worker-process", daemon=True)
 
@@ -368,8 +366,12 @@ class WorkerProcess:
             pause = WATCH_INTERVAL_S
             try:
                 if self.pid is not None:
-                    self.failure = ""
-                elif self._is_work_waiting():
+                    if self._failure:
+                        self._failure = ""
+                        self._jobs.note_worker_failure("")
+                elif self._jobs.any_waiting():
+                    if self._failure:
+                        self._jobs.note_worker_failure(self._failure)
                     self._process = process = subprocess.Popen(
                         self._command, env=self._environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                         encoding="utf-8", errors="replace",
@@ -377,7 +379,7 @@ class WorkerProcess:
                     threading.Thread(target=self._follow, args=(process,), daemon=True).start()
                     pause = RESTART_DELAY_S
             except (WorkbenchError, OSError) as error:
-                self.failure = str(error)
+                self._failure = str(error)
                 logger.warning("The worker's process did not start: %s", error)
                 pause = RESTART_DELAY_S
             self._stopping.wait(pause)
@@ -391,4 +393,4 @@ class WorkerProcess:
                     sys.stderr.write(line)
                 last = line.strip() or last
         if process.returncode:
-            self.failure = last or f"its process ended with code {process.returncode}"
+            self._failure = last or f"its process ended with code {process.returncode}"

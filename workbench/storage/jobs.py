@@ -124,6 +124,7 @@ _HINT = "List the jobs to see the valid ids."
 NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
+WORKER_FAILS = "The worker fails and is started again every few seconds: "  # then its last line
 MIN_PASSAGES_FOR_PACE = 50  # embedded passages from which an ingest's pace is meaningful
 
 
@@ -155,7 +156,7 @@ class Job(Value):
     seconds_left: float | None = None  # its runner's estimate minus the time since; None if unknown or if it has passed
     moved_at: datetime | None = None
     share: float = 0.0  # finished share (0..1) of all work by its slowest stage
-    stalled: str | None = None  # what to do about a job without any change for a minute
+    stalled: str | None = None  # what to do about a job without any change for a minute, or why its worker fails
 
     @property
     def is_finished(self) -> bool:
@@ -202,9 +203,11 @@ def describe_state(status: str, stalled: str | None) -> str:
 def describe_stall(row: Row) -> str | None:
     """Return a sentence on a job that has not changed for a minute and what to do about it; None otherwise.
 
-    A job that waits while workers are busy with other jobs is not stalled.
+    A job that waits while workers are busy with other jobs is not stalled; one is at once if its only worker fails.
     """
     quiet, workers = row.get("quiet"), row.get("workers")
+    if row["status"] == "queued" and not workers and row["message"].startswith(WORKER_FAILS):
+        return row["message"]
     if quiet is None or quiet < STALLED_AFTER_S:
         return None
     span, worker = duration_text(quiet), row["worker"] or "unknown"
@@ -327,6 +330,10 @@ class Jobs(Table):
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and ingests and index builds of the last day that were not dismissed."""
         return [parse_job(row) for row in self._rows("job_in_view")]
+
+    def note_worker_failure(self, reason: str) -> None:
+        """Report on all waiting jobs why their worker fails, or with "" that it runs again."""
+        self._rows("job_worker_failure", {"message": f"{WORKER_FAILS}{reason}" if reason else "Waiting for a worker."})
 
     def heard(self) -> dict[str, datetime]:
         """Return the last heartbeat of the worker of each running job, by job id."""

@@ -595,12 +595,8 @@ def describe_job(work: JobView) -> str:
         return "cancelling; finished parts are kept"
     if job.stalled:
         return job.stalled
-    if job.status == "queued":
-        if not OPENING.workbench.settings.run_worker:
-            return "waiting for a worker; start one with 'workbench worker'"
-        process = OPENING.workbench.worker_process
-        why = process.failure if process is not None else ""
-        return f"the worker fails and is started again every few seconds: {why}" if why else "waiting for a worker"
+    if job.status == "queued" and not OPENING.workbench.settings.run_worker:
+        return "waiting for a worker; start one with 'workbench worker'"
     if work.quiet_seconds:
         return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
     parts = [job.message]

@@ -263,7 +263,10 @@ def _show_heat_map(
     picks: Sequence[str],
 ) -> None:
     st.subheader(f"{metric_title(outcome.metric)} by question", anchor=False)
-    st.caption("Each column is a question, hardest on the left. Click a cell to compare its run with the best one.")
+    st.caption(
+        "Each column is a question, hardest on the left. Click a cell to compare its run with the best one, or pick "
+        "the runs in the leaderboard and the question in the list below."
+    )
     cells = outcome.done_cells
     place = ids.index(chosen) if chosen in ids else None
     names = [format_run_title(cell) for cell in cells]

@@ -106,7 +106,7 @@ from evals.test_sets.exchange import (
     write_csv,
 )
 from evals.test_sets.folders import load_test_set, read_text
-from evals.test_sets.raters import Disagreement, RaterAgreement, find_disagreements, measure_raters
+from evals.test_sets.raters import ORIGINAL, Disagreement, RaterAgreement, find_disagreements, measure_raters
 from evals.test_sets.store import (
     ImportReport,
     Rating,
@@ -951,19 +951,21 @@ class TestSets(TestSetStore):
         return measure_raters(info.title, info.grades, self.ratings(info.id))
 
     def disagreements(self, key: str) -> list[Disagreement]:
-        """Return the different grades of raters that ``judge`` without a rater settles. Raises NotFound."""
+        """Return the different grades of raters that a later ``judge`` without a rater settles. Raises NotFound."""
         return find_disagreements(self.ratings(key))
 
     def settle(self, key: str, rater: str) -> int:
         """Settle all disagreements in which a rater has a grade with that grade, and return their number.
 
+        The rater "original" keeps the grades that the test set had before people judged.
+
         Raises:
             NotFound: No such test set, or no such rater.
         """
         info, ratings = self.info(key), self.ratings(key)
-        own = {one.judgment.place: one.judgment for one in ratings if one.rater == rater}
+        own = {one.judgment.place: one.judgment for one in ratings if (one.rater or ORIGINAL) == rater}
         if not own:
-            names = list_choices(dict.fromkeys(one.rater for one in ratings if one.rater))
+            names = list_choices(dict.fromkeys(one.rater or ORIGINAL for one in ratings))
             raise NotFound("rater", rater, f"The raters are {names}." if names else "No judgment names its rater.")
         open_places = ((one.question_id, one.document, one.start, one.end) for one in find_disagreements(ratings))
         chosen = [own[place] for place in open_places if place in own]

@@ -59,7 +59,7 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
     Columns: question, and any of id, turns (earlier ones of its conversation, one per line), reference_answer, source,
     document (id, path, title or URL; or its key in the test set's own corpus), quote, start, end, grade (relevant,
     partly, not, or a number; empty cells mean relevant, but not those of a named rater), answerable ("no" for a
-    question without an answer in the documents), rater, judge ("llm" or "agent" if no person judged), reason,
+    question without an answer in the documents), rater, judge ("person", "llm" or "agent"), reason,
     judged_at (ignored) and metadata.KEY. ``rater`` is that of rows without one; judgments of a named rater are kept
     apart from those of others. A quote is enough if only one document contains it; if it occurs several times, the
     occurrence nearest to ``start`` is used.
@@ -176,7 +176,7 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
     rows: list[Mapping[str, object]] = []
     by_question: dict[str, list[Rating]] = {}
     if ratings is None:
-        ratings = [Rating(judgment, "", "person") for judgment in test_set.judgments]
+        ratings = [Rating(judgment, "", "import") for judgment in test_set.judgments]
     for rating in ratings:
         by_question.setdefault(rating.judgment.question_id, []).append(rating)
     for question in test_set.questions:
@@ -324,11 +324,11 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
 
 
 def _parse_kind(judge: str) -> str:
-    """Return how a judgment of a CSV is stored: as imported, unless an LLM or an agent made it."""
+    """Return how a judgment of a CSV is stored: as imported, unless it names a person, an LLM or an agent."""
     kinds = ("", "person", "import", "rule", LLM_JUDGE, AGENT_JUDGE)
     if judge not in kinds:
         raise InvalidInput(f"Invalid value {judge!r} in the column 'judge'; use {list_choices(kinds[1:])}.")
-    return judge if judge in (LLM_JUDGE, AGENT_JUDGE) else "import"
+    return "import" if judge in ("", "rule") else judge
 
 
 def _parse_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents, grades: int) -> Judgment | None:

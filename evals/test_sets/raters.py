@@ -9,11 +9,12 @@ from fractions import Fraction
 from itertools import combinations
 
 from evals.test_set import Place
-from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, Rating
+from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, Rating, find_counting
 from workbench.types import Value
 
 AGAIN = " #2"  # end of a rater's name for a second round, which shows how consistent the rater is
 UNNAMED = "(no name)"
+ORIGINAL = "original"  # a grade without a rater that settles nothing, such as that of imported qrels
 KINDS = {LLM_JUDGE: "LLM", AGENT_JUDGE: "agent"}  # all other judges are persons
 BINARY = "relevant or not"  # the scale with all grades above 0 as one
 
@@ -99,7 +100,7 @@ class ScaleAgreement(Value):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement(Value):
-    """A place with different grades of people and none that settles them."""
+    """A place with different grades of people, or of one and the original, and none that settles them."""
 
     question_id: str
     document: str
@@ -108,6 +109,7 @@ class Disagreement(Value):
     quote: str
     grades: Mapping[str, int]  # by rater
     reasons: Mapping[str, str]  # of those who gave one
+    counts: int  # the grade that counts until it is settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +125,14 @@ class RaterAgreement(Value):
 
     def describe(self) -> str:
         """Return a sentence."""
+        to_settle = f"Disagreements to settle: {self.disagreements:,}."
         if len(self.raters) < 2:
-            return f"Named raters of {self.test_set!r}: {len(self.raters)}; agreement needs two."
+            named = f"Named raters of {self.test_set!r}: {len(self.raters)}; agreement needs two."
+            return f"{named} {to_settle}" if self.disagreements else named
         alphas = "; ".join(f"{_format_alpha(one.alpha)} for {one.scale}" for one in self.scales)
         return (
             f"Krippendorff's alpha of {len(self.raters)} raters: {alphas} (0 is chance, 1 is perfect). Judged by at "
-            f"least two: {self.scales[0].places:,}. Disagreements to settle: {self.disagreements:,}."
+            f"least two: {self.scales[0].places:,}. {to_settle}"
         )
 
 
@@ -196,18 +200,26 @@ def _measure_scale(
 
 
 def find_disagreements(ratings: Iterable[Rating]) -> list[Disagreement]:
-    """Return the places with different grades of people that are not settled, in the order they were judged."""
+    """Return the places with different grades of people that are not settled, in the order they were judged.
+
+    A person's grade without a name settles the earlier ones. Any other without a name is one more opinion, "original".
+    Agents differ only if no person has judged.
+    """
     places: dict[Place, list[Rating]] = {}
     for rating in ratings:
         if rating.judge != LLM_JUDGE and not rating.rater.endswith(AGAIN):
             places.setdefault(rating.judgment.place, []).append(rating)
+    people = [[one for one in rated if one.judge != AGENT_JUDGE] or rated for rated in places.values()]
     return [
         Disagreement(
-            *place,
+            *rated[0].judgment.place,
             rated[0].judgment.quote,
-            {rating.rater: rating.judgment.grade for rating in rated},
-            {rating.rater: rating.reason for rating in rated if rating.reason},
+            {rating.rater or ORIGINAL: rating.judgment.grade for rating in rated},
+            {rating.rater or ORIGINAL: rating.reason for rating in rated if rating.reason},
+            find_counting(rated)[0].judgment.grade,
         )
-        for place, rated in places.items()
-        if all(rating.rater for rating in rated) and len({rating.judgment.grade for rating in rated}) > 1
+        for rated in people
+        if any(one.rater for one in rated)
+        and (rated[-1].rater or rated[-1].judge != "person")
+        and len({one.judgment.grade for one in rated}) > 1
     ]

@@ -84,7 +84,7 @@ class ImportReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class Rating(Value):
-    """One rater's judgment; without a ``rater`` it is the grade that counts."""
+    """One rater's judgment; without a ``rater`` it is the grade that counts, and a person's settles earlier ones."""
 
     judgment: Judgment
     rater: str

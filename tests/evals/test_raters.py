@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +121,33 @@ def test_two_raters_judge_one_queue_and_their_disagreement_is_settled(pets: Work
     sets.judge("Pets", first, cats, "partly", rater="Bo")  # changes Bo's own judgment only
     assert sets.load("Pets").qrels[first][cats] == 2
     assert sets.info("Pets").judgments == 2
+
+
+def test_an_original_grade_is_one_more_opinion_until_a_person_settles_it(pets: Workbench, tmp_path: Path) -> None:
+    (first, second), documents = ids_of(pets)
+    sets, cats, bees = pets.test_sets, documents["Cats"], documents["Bees"]
+    sets.update("Pets", grades=5)
+    (tmp_path / "given.qrels").write_text(f"{first} 0 {cats} 1\n{second} 0 {bees} 2\n")
+    assert sets.import_judgments("Pets", tmp_path / "given.qrels").judgments == 2
+    sets.judge("Pets", first, cats, 4, rater="Ada")
+    assert sets.agreement("Pets").describe() == (
+        "Named raters of 'Pets': 1; agreement needs two. Disagreements to settle: 1."
+    )
+    sets.judge("Pets", second, bees, 2, rater="Ada")  # as the original
+    sets.judge("Pets", first, cats, 2, rater="Bob")
+    (open_one,) = sets.disagreements("Pets")
+    assert (open_one.grades, open_one.counts) == ({"original": 1, "Ada": 4, "Bob": 2}, 1)
+    assert sets.load("Pets").qrels == {first: {cats: 1}, second: {bees: 2}}
+    sets.judge("Pets", first, cats, 1, judge="agent", rater="weak")  # of no weight if people have judged
+    assert sets.disagreements("Pets") == [open_one]
+    assert sets.settle("Pets", "original") == 1
+    assert (sets.disagreements("Pets"), sets.load("Pets").qrels[first]) == ([], {cats: 1})
+    assert sets.export("Pets", tmp_path / "all.csv") == 6
+    assert sets.import_judgments("Pets", tmp_path / "all.csv").judgments == 6  # it stays settled
+    assert sets.disagreements("Pets") == []
+    sets.judge("Pets", first, cats, 3, rater="Bob")  # judged again after it was settled
+    (again,) = sets.disagreements("Pets")
+    assert (again.grades["Bob"], again.counts) == (3, 1)
 
 
 def test_each_rater_gets_the_same_queue_whatever_the_others_judged(pets: Workbench, tmp_path: Path) -> None:
@@ -240,7 +268,9 @@ def test_the_command_settles_what_two_files_disagree_on(
     assert (value["disagreements"], value["pairs"][0]["agreement"]) == (1, 0.5)
     assert "Disagreements to settle: 1." in shown.err
     assert main(["judgments", "disagreements", "Pets"]) == 0
-    assert "Ada 0, Bo 2" in capsys.readouterr().out
+    assert re.search(r"Ada 0, Bo 2\W+0\b", capsys.readouterr().out)  # and the grade that counts
+    assert main(["judgments", "disagreements", "Pets"]) == 0
+    assert "Counts" in capsys.readouterr().out
     chosen = ["--question", second, "--document", documents["Cats"], "--grade", "not", "--reason", "No honey"]
     assert main(["judgments", "settle", "Pets", *chosen]) == 0
     assert "Disagreements settled: 1. To settle: 0." in capsys.readouterr().out

@@ -244,7 +244,7 @@ def declare_judgments(parser: argparse.ArgumentParser) -> None:
     verbs.add("agreement", "How far the raters of a test set agree", _show_agreement, "test_set")
     verbs.add("disagreements", "List the different grades that are not settled", _list_disagreements, "test_set")
     settle = verbs.add("settle", "Settle disagreements: all as one rater, or one by a grade", _settle, "test_set")
-    settle.add_argument("--rater", metavar="NAME", help="settle all disagreements with the grades of this rater")
+    settle.add_argument("--rater", metavar="NAME", help="settle all with the grades of this rater, or of original")
     settle.add_argument("--question", metavar="ID", help="settle one disagreement, in the answer to this question")
     settle.add_argument("--document", metavar="ID", help="the document of that disagreement")
     settle.add_argument("--grade", metavar="G", help="the grade that counts")
@@ -308,10 +308,11 @@ def _list_disagreements(wb: Workbench, arguments: argparse.Namespace, out: Outpu
     found = _open_test_sets(wb).disagreements(arguments.test_set)
     rows = [
         (one.question_id, one.document, "" if one.start is None else f"{one.start}-{one.end}",
-         ", ".join(f"{name} {grade}" for name, grade in one.grades.items()))
+         ", ".join(f"{name} {grade}" for name, grade in one.grades.items()), one.counts)
         for one in found
     ]  # fmt: skip
-    return out.table(found, ("Question", "Document", "Span", "Grades"), rows, "All grades agree or are settled.")
+    columns = ("Question", "Document", "Span", "Grades", "Counts")
+    return out.table(found, columns, rows, "All grades agree or are settled.")
 
 
 def _settle(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

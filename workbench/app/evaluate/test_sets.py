@@ -532,7 +532,12 @@ PAIR_COLUMNS = (
     Column("kappa", "Cohen's kappa", "shown", "right"),
     Column("weighted", "Weighted by distance", "shown", "right"),
 )
-DISAGREEMENT_COLUMNS = (Column("question", "Question"), Column("document", "Document"), Column("grades", "Grades"))
+DISAGREEMENT_COLUMNS = (
+    Column("question", "Question"),
+    Column("document", "Document"),
+    Column("grades", "Grades"),
+    Column("counts", "Counts"),
+)
 
 
 def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
@@ -567,7 +572,7 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     st.subheader("To settle", anchor=False)
     texts, documents = {one.id: one.text for one in test_set.questions}, JudgedDocuments(wb, test_set)
     rows = [
-        (key, texts.get(one.question_id, one.question_id), documents.name(one.document), _describe_grades(info, one))
+        (key, texts.get(one.question_id, one.question_id), documents.name(one.document), *_describe_grades(info, one))
         for key, one in list(open_ones.items())[:MAX_ROWS]
     ]
     if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
@@ -593,9 +598,11 @@ def _format_figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _describe_grades(info: TestSetInfo, one: Disagreement) -> str:
-    names = list(SCALES[info.grades])
-    return ", ".join(f"{rater}: {names[grade]}" for rater, grade in one.grades.items())
+def _describe_grades(info: TestSetInfo, one: Disagreement) -> tuple[str, str]:
+    """Return the grades of all raters, and the one that counts until it is settled."""
+    names = dict(enumerate(SCALES[info.grades]))  # imported grades may be outside the scale
+    grades = [f"{rater}: {names.get(grade, grade)}" for rater, grade in one.grades.items()]
+    return ", ".join(grades), str(names.get(one.counts, one.counts))
 
 
 @st.dialog("Settle a disagreement", width="large")
@@ -604,7 +611,7 @@ def _settle(wb: Workbench, info: TestSetInfo, one: Disagreement, question: str, 
     start = one.start or 0
     text = (document.text or "")[start : one.end or start + MAX_POOL_CHARS] if document else "It was deleted."
     st.markdown(f"**{escape_markdown(question)}**")
-    st.markdown(escape_markdown(_describe_grades(info, one)))
+    st.markdown(escape_markdown("{}. {} counts.".format(*_describe_grades(info, one))))
     for rater, reason in one.reasons.items():
         st.caption(escape_markdown(f"{rater}: {reason}"))
     why = st.text_input("Why", key="settle_why", placeholder="Optional", max_chars=1000)

@@ -146,20 +146,6 @@ def test_a_stalled_job_explains_what_to_do_in_place_of_how_far_it_is():
     assert describe_job(JobView(job, FileTally(), NOON)) == "Stalled: restart it."
 
 
-def test_a_worker_that_is_silent_is_not_made_out_to_be_at_work():
-    silent = Job("job_1", "index_build", "Build", "running", taken_at=NOON, updated_at=NOON - timedelta(seconds=40))
-    assert describe_job(JobView(silent, FileTally(), NOON)) == (
-        "no heartbeat from its worker for 40 s; another worker will take over"
-    )
-
-
-@pytest.mark.parametrize(("silent", "beat"), [(14, None), (40, 3), (40, 14)])
-def test_a_long_step_is_no_silence_while_the_worker_would_keep_its_job(silent, beat):
-    told, heard = NOON - timedelta(seconds=silent), beat and NOON - timedelta(seconds=beat)
-    busy = Job("job_1", "index_build", "Build", "running", message="Embedding.", taken_at=NOON, updated_at=told)
-    assert describe_job(JobView(busy, FileTally(), NOON, heard)) == "Embedding."
-
-
 def test_a_file_in_hand_waits_again_when_its_worker_is_gone():
     file = JobFile(0, "a.md", 10, "busy")
     assert (describe_file(file, True), describe_file(file, False)[0]) == (("busy", "embedding"), "waiting")

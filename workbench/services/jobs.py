@@ -27,7 +27,7 @@ class JobService:
         self.queue = Queue(corpus.database.url)
         self.table = table = Jobs(corpus.database, self.queue)
         self.get, self.count, self.with_parameters = table.get, table.count, table.with_parameters
-        self.in_view, self.put_away, self.heard = table.in_view, table.put_away, table.heard
+        self.in_view, self.put_away = table.in_view, table.put_away
         self.files, self.tally, self.parts = table.files.list, table.files.tally, table.parts.tally
 
     # Start jobs

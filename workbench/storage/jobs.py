@@ -201,14 +201,15 @@ def describe_state(status: str, stalled: str | None) -> str:
 
 
 def describe_stall(row: Row) -> str | None:
-    """Return a sentence on a job that has not changed for a minute and what to do about it; None otherwise.
+    """Return what to do about a job that has not changed for a minute, or whose worker is silent; None otherwise.
 
     A job that waits while workers are busy with other jobs is not stalled; one is at once if its only worker fails.
     """
-    quiet, workers = row.get("quiet"), row.get("workers")
+    quiet, workers, silent = row.get("quiet"), row.get("workers"), row.get("silent")
     if row["status"] == "queued" and not workers and row["message"].startswith(WORKER_FAILS):
         return row["message"]
-    if quiet is None or quiet < STALLED_AFTER_S:
+    is_silent = silent is not None and silent >= SILENT_AFTER_S
+    if quiet is None or quiet < (SILENT_AFTER_S if is_silent else STALLED_AFTER_S):
         return None
     span, worker = duration_text(quiet), row["worker"] or "unknown"
     if row["status"] == "queued":
@@ -220,8 +221,7 @@ def describe_stall(row: Row) -> str | None:
             f"It has been waiting for {span}, but no running worker takes it; restart the workers, or run "
             "'workbench worker'."
         )
-    silent = row["silent"]
-    if silent is not None and silent < SILENT_AFTER_S:
+    if silent is not None and not is_silent:
         return (
             f"Stalled: nothing has changed for {span}. Worker {worker} holds it; restart that worker, or cancel the "
             "job and resume it. Finished work is kept."
@@ -334,10 +334,6 @@ class Jobs(Table):
     def note_worker_failure(self, reason: str) -> None:
         """Report on all waiting jobs why their worker fails, or with "" that it runs again."""
         self._rows("job_worker_failure", {"message": f"{WORKER_FAILS}{reason}" if reason else "Waiting for a worker."})
-
-    def heard(self) -> dict[str, datetime]:
-        """Return the last heartbeat of the worker of each running job, by job id."""
-        return {row["id"]: row["at"] for row in self._rows("job_heard", {"task": RUN_TASK})}
 
     def put_away(self, job_id: str) -> None:
         """Hide a finished job from ``in_view``; its record is kept."""

@@ -21,7 +21,6 @@ from workbench.app.widgets.table import Column, show_table
 from workbench.errors import StorageError, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
-from workbench.jobs.worker import STALLED_AFTER_S
 from workbench.services.sources import UPLOADS_TITLE, LocationNames
 from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
 from workbench.storage.jobs import Job
@@ -53,20 +52,11 @@ class JobView:
     job: Job  # the job
     tally: FileTally  # counts of its files
     moment: datetime  # when the job was read
-    heard: datetime | None = None  # last heartbeat of its worker
 
     @property
     def is_running(self) -> bool:
         """True until it has finished or was cancelled."""
         return not self.job.is_finished
-
-    @property
-    def quiet_seconds(self) -> float:
-        """The seconds since the last heartbeat of its worker if it counts as dead, else 0."""
-        if self.job.status != "running" or self.job.updated_at is None:
-            return 0.0
-        silence = (self.moment - max(self.job.updated_at, self.heard or self.job.updated_at)).total_seconds()
-        return silence if silence > STALLED_AFTER_S else 0.0
 
 
 def list_job_views() -> dict[str, JobView]:
@@ -76,18 +66,15 @@ def list_job_views() -> dict[str, JobView]:
         StorageError: The database is not available.
     """
     jobs, moment = OPENING.workbench.jobs, datetime.now(UTC)
-    view = jobs.in_view()
-    heard = jobs.heard() if any(job.status == "running" for job in view) else {}
     return {
-        job.id: JobView(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment, heard.get(job.id))
-        for job in view
+        job.id: JobView(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment)
+        for job in jobs.in_view()
     }
 
 
 def read_job_view(job_id: str) -> JobView:
     """Return a job, however many others are in view. Raises NotFound."""
-    jobs = OPENING.workbench.jobs
-    return JobView(jobs.get(job_id), FileTally(), datetime.now(UTC), jobs.heard().get(job_id))
+    return JobView(OPENING.workbench.jobs.get(job_id), FileTally(), datetime.now(UTC))
 
 
 # Buttons to add documents
@@ -597,8 +584,6 @@ def describe_job(work: JobView) -> str:
         return job.stalled
     if job.status == "queued" and not OPENING.workbench.settings.run_worker:
         return "waiting for a worker; start one with 'workbench worker'"
-    if work.quiet_seconds:
-        return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
     parts = [job.message]
     if job.share:  # until then the message alone names the step that runs
         parts = [_describe_progress(work), time_left_text(job.seconds_left), job.message]

@@ -38,11 +38,6 @@ SELECT j.*, {job_standing} FROM jobs j WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
--- job_heard: the last heartbeats of workers with jobs, from the queue's own records, which decide when jobs are taken over
-SELECT q.args->>'job_id' AS id, max(w.last_heartbeat) AS at FROM procrastinate_jobs q
-    JOIN procrastinate_workers w ON w.id = q.worker_id
-WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
-
 -- job_put_away: dismiss a finished job
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 

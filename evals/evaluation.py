@@ -479,7 +479,7 @@ def describe_slice(one: Slice) -> list[str]:
 
 
 def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by: str) -> dict[str, list[str]]:
-    """Return {slice: ids of its measured questions}, largest first.
+    """Return {slice: ids of its measured questions}: lengths from short to long, others with most questions first.
 
     Args:
         wb: The workbench with the documents.
@@ -521,7 +521,8 @@ def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by
             f"No question and no relevant document has {by!r} in its metadata; use {list_choices(SLICE_KEYS, 10)}, or "
             "another key."
         )
-    return dict(sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])))
+    in_order = (lambda name: int(name.split()[0])) if by == "length" else (lambda name: (-len(groups[name]), name))
+    return {name: groups[name] for name in sorted(groups, key=in_order)}
 
 
 def check_reports(wb: Workbench, test_set: TestSet, keys: Sequence[str], index: str | None, *, refusals: bool) -> None:

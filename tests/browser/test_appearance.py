@@ -2,7 +2,7 @@
 
 import psycopg
 import pytest
-from looks import settled, visit
+from looks import assert_fits, settled, visit
 from pictures import pictures, write_sheets
 from playwright.sync_api import expect
 from states import PAGES, STATES
@@ -83,6 +83,14 @@ def test_every_state_is_without_findings_fits_every_width_and_has_four_sizes_of_
     if kind == "pages" or name in SIZED_STATES:
         assert list_other_sizes(own_tab) == {}
     sheets[kind][name] = pictures(own_tab, name, state.landmark)
+
+
+@pytest.mark.parametrize("name", ["library", "leaderboard", "side-by-side", "parts", "system"])
+def test_no_table_continues_behind_the_edge_of_a_page_at_200_percent(own_tab, app, names, name):
+    own_tab.set_viewport_size({"width": 720, "height": 450})
+    (PAGES.get(name) or STATES[name]).reach(lambda path: visit(own_tab, app + path), names)
+    settled(own_tab)
+    assert_fits(own_tab, name, *own_tab.locator(".holder").all())
 
 
 def list_other_sizes(page):

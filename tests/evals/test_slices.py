@@ -46,6 +46,13 @@ def test_each_question_is_in_the_slices_of_its_own_metadata_or_of_its_relevant_d
         result.slices("colour")
 
 
+def test_slices_by_length_go_from_short_to_long(wb: Workbench, beir: WriteTestSet) -> None:
+    relevant = {next(iter(TEXTS)): 1}
+    asked = {f"q{n}": ("tides " * words, relevant) for n, words in enumerate((12, 12, 12, 3, 6, 6, 25))}
+    slices = wb.evaluate(beir(TEXTS, asked), ["keyword", "fuzzy"], on_progress=lambda progress: None).slices("length")
+    assert [one.questions for one in slices.slices] == [1, 2, 3, 1]
+
+
 @pytest.mark.parametrize("option", [["--by", "colour"], ["--refusals"]])
 def test_the_command_finds_a_wrong_key_before_it_searches(wb: Workbench, areas: Path, option: list[str]) -> None:
     with pytest.raises(InvalidInput, match=r"has 'colour' in its metadata|is marked as without an answer"):

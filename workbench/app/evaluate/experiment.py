@@ -457,7 +457,7 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     notes.append("★: no other run is both better and faster. A/B: the two runs that are compared by question below.")
     if any(line.bounds for line in outcome.lines):
         notes.append(
-            f"Unjudged: the share of the ranked documents without a judgment; below it, {metric_title(outcome.metric)} "
+            f"Unjudged: the share of the ranked documents without a judgment, then {metric_title(outcome.metric)} "
             "if none or all of them were relevant."
         )
     warnings = [*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)]

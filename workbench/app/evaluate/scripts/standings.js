@@ -51,7 +51,7 @@ function standing(row, view) {
     number(row.p95, 1),
     make("td", { class: "number" }, row.size),
     row.costs.map((cost) => make("td", { class: "number cost" }, cost)),
-    view.data.unjudged ? make("td", { class: "number" }, row.unjudged, make("div", {}, row.bounds)) : null,
+    view.data.unjudged ? make("td", { class: "number unjudged", "data-label": view.data.unjudged }, row.unjudged, make("div", {}, row.bounds)) : null,
     make("td", { class: "pickcell" }, pick(row, view)),
     make("td", {}, act(row, view)));
 }

@@ -1498,7 +1498,7 @@ def _read_run_table(name: str, content: str, delimiter: str) -> Iterator[_RunRow
 
 
 def _read_number(text: str) -> float:
-    number = float(text)
+    number = float(text.replace(",", "."))  # 0,87 as spreadsheets of many countries write it
     if not math.isfinite(number):
         raise ValueError(text)
     return number

@@ -65,7 +65,7 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
     occurrence nearest to ``start`` is used.
 
     Raises:
-        InvalidInput: No header, or an unknown column.
+        InvalidInput: No header, or none with the column question.
     """
     test_set = store.load(key)
     known = {question.id: question for question in test_set.questions}
@@ -81,21 +81,20 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str, rater: s
 def read_csv(
     wb: Workbench, test_set: TestSet, text: str, rater: str = ""
 ) -> tuple[list[Question], list[Rating], list[str]]:
-    """Return the questions and judgments of a CSV, and a sentence on each row that is left out.
+    """Return the questions and judgments of a CSV, and a sentence on each row or column that is left out.
 
     Known questions of ``test_set`` keep their ids, and judgments name its documents.
 
     Raises:
-        InvalidInput: no header, or an unknown column.
+        InvalidInput: No header, or none with the column question.
     """
-    rows = _read_csv_rows(text)
     texts = {one.id: fold_text(" ".join([*one.turns, one.text])) for one in test_set.questions}
     ids = {text: key for key, text in texts.items()}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
     ratings: list[Rating] = []
     problems: list[str] = []
-    for number, row in rows:
+    for number, row in _read_csv_rows(text, problems):
         try:
             if UNDECODABLE.search(" ".join(row.values())):
                 raise InvalidInput("It is not UTF-8 text; convert the file.")
@@ -288,16 +287,16 @@ def find_delimiter(text: str) -> str:
     return next((mark for mark in "\t;" if mark in header), ",")
 
 
-def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
+def _read_csv_rows(text: str, problems: list[str]) -> list[tuple[int, dict[str, str]]]:
     reader = read_table(text)
     try:
         header = [name.strip() for name in reader.fieldnames or []]
         header = [name if name.startswith(METADATA_PREFIX) else name.lower() for name in header]
-        unknown = [name for name in header if name not in CSV_COLUMNS and not name.startswith(METADATA_PREFIX)]
-        if "question" not in header or unknown:
-            found = f"; {list_choices(unknown)} is unknown" if unknown else ""
-            choices = list_choices([*CSV_COLUMNS[1:], f"{METADATA_PREFIX}KEY"])
-            raise InvalidInput(f"The CSV header needs 'question'; optional are {choices}{found}.")
+        choices = list_choices([*CSV_COLUMNS[1:], f"{METADATA_PREFIX}KEY"])
+        if "question" not in header:
+            raise InvalidInput(f"The CSV header needs 'question'; optional are {choices}.")
+        unknown = [name for name in header if name not in ("", *CSV_COLUMNS) and not name.startswith(METADATA_PREFIX)]
+        problems += [f"The column {name!r} is unknown and was ignored; optional are {choices}." for name in unknown]
         reader.fieldnames = header
         rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
         return [(number, row) for number, row in enumerate(rows, 2) if any(row.values())]

@@ -177,7 +177,7 @@ SPANS_FILE = "spans.jsonl"  # judged parts of documents, next to BEIR's files
 QRELS_FILES = tuple(
     f"{name}.{suffix}"
     for name in ("qrels", "qrels/test", "qrels/dev", "qrels/validation", "qrels/train", "test", "dev")
-    for suffix in ("tsv", "txt")
+    for suffix in ("tsv", "txt", "tsv.gz", "txt.gz")
 )
 MAX_SPAN_END = 2**31 - 1  # Postgres integer
 EMPTY_TITLE = " "  # gives no context header, so only the text is embedded
@@ -195,8 +195,8 @@ def load_test_set(name: str | Path) -> TestSet:
     reference_answer, ``answerable`` false for a question without an answer, and ``turns``: the earlier turns of its
     conversation from the oldest) and one of ``QRELS_FILES`` (query,
     document, grade, separated by tabs or spaces, with or without a header). A folder of files with questions.jsonl
-    has judged pages (``read_page_folder``), one with tables is a data set of Hugging Face (``read_tables``). An
-    unreadable line is left out and named in the test set's problems.
+    has judged pages (``read_page_folder``), one with tables is a data set of Hugging Face (``read_tables``). BEIR's
+    files may be compressed (``.gz``). An unreadable line is left out and named in the test set's problems.
 
     Raises:
         InvalidInput: No such folder, a missing file, or a file without any readable line.
@@ -210,19 +210,20 @@ def load_test_set(name: str | Path) -> TestSet:
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
-    if (folder / QUESTIONS_FILE).is_file() and not (folder / "corpus.jsonl").is_file():  # with judged pages
+    corpus, queries = _find_file(folder, "corpus.jsonl"), _find_file(folder, "queries.jsonl")
+    if (folder / QUESTIONS_FILE).is_file() and not corpus.is_file():  # with judged pages
         return read_page_folder(folder)
-    corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
-    is_beir = (folder / "queries.jsonl").is_file()
-    if not corpus.is_file() and not sample and not is_beir and list_tables(folder):
+    has_qrels = any((folder / name).is_file() for name in QRELS_FILES)
+    is_beir = any(one.is_file() and (has_qrels or one.suffix != ".gz") for one in (corpus, queries))
+    if not is_beir and not sample and list_tables(folder):
         return read_tables(folder, folder.resolve().name)
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     problems: list[str] = []
-    questions = read_questions(folder / "queries.jsonl", problems)
+    questions = read_questions(queries, problems)
     all_questions_read = not problems
-    spans = read_spans(folder / SPANS_FILE, problems)
+    spans = read_spans(_find_file(folder, SPANS_FILE), problems)
     best = best_span_grades(spans)
     whole = read_judgments(folder, {question.id for question in questions}, problems)
     judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
@@ -245,6 +246,12 @@ def load_test_set(name: str | Path) -> TestSet:
         corpus=FolderCorpus(list_sample_documents) if sample else own,
         read_problems=tuple(problems),
     )
+
+
+def _find_file(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder, or of the compressed one if only that exists."""
+    plain, compressed = folder / name, folder / f"{name}.gz"
+    return compressed if compressed.is_file() and not plain.is_file() else plain
 
 
 def read_corpus(path: Path, problems: list[str]) -> list[IngestItem]:

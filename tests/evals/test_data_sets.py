@@ -56,7 +56,16 @@ def write_beir_repository(folder: Path) -> None:
     (folder / "test.tsv").write_text("\n".join(lines), encoding="utf-8")
 
 
-@pytest.mark.parametrize("write", [save_to_disk, write_parquet, write_beir_repository])
+def write_compressed_beir(folder: Path) -> None:
+    """Write a folder in BEIR format of which some files are compressed."""
+    write_lines(folder / "corpus.jsonl.gz", CORPUS)
+    write_lines(folder / "queries.jsonl", QUERIES)
+    (folder / "qrels").mkdir()
+    lines = "\n".join("\t".join(map(str, row.values())) for row in QRELS)
+    (folder / "qrels" / "test.tsv.gz").write_bytes(gzip.compress(lines.encode()))
+
+
+@pytest.mark.parametrize("write", [save_to_disk, write_parquet, write_beir_repository, write_compressed_beir])
 def test_tables_of_hugging_face_are_a_test_set(write: Any, tmp_path: Path) -> None:
     folder = tmp_path / "animals"
     write(folder)

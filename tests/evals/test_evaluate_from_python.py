@@ -168,7 +168,7 @@ def test_a_run_file_with_semicolons_is_read_and_repeated_documents_are_reported(
     wb: Workbench, beir: WriteTestSet, tmp_path: Path
 ) -> None:
     run_file = tmp_path / "theirs.csv"
-    run_file.write_text("query;document;score\nq1;cats;0.9\nq1;cats;0.1\nq2;dogs;1\n")
+    run_file.write_text("query;document;score\nq1;dogs;0,2\nq1;cats;0,9\nq1;cats;0.1\nq2;dogs;1\n")  # 0,9 is 0.9
     result = wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files={"theirs": run_file}, on_progress=quiet)
     values = result.strategies["theirs"].values["hit@1"]
     assert [values[key] for key in ("q1", "q2", "q3")] == [1.0, 1.0, 0.0]

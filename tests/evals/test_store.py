@@ -239,7 +239,7 @@ def test_qrels_come_back_with_blanks_in_names_compressed_or_as_a_csv(
         wb.test_sets.import_judgments(info.id, tmp_path / "cut.gz")
 
 
-@pytest.mark.parametrize("text", ["", "query,document\n", "question,colour\nx,y\n"])
+@pytest.mark.parametrize("text", ["", "query,document\n", "colour\ny\n"])
 def test_a_csv_without_the_columns_is_refused(wb: Workbench, store: TestSetStore, mine: str, text: str) -> None:
     with pytest.raises(InvalidInput, match="header needs 'question'"):
         import_csv(wb, store, mine, text)
@@ -289,8 +289,9 @@ def test_metadata_of_questions_and_the_time_of_judgments_are_columns_of_a_csv(
     assert {one.text: dict(one.metadata) for one in store.load(copy).questions} == kinds
     damaged = "question,document\nWer h\udcf6rt es?,Dogs\nWho barks?,Dogs\n"  # a byte that is not UTF-8
     assert import_csv(wb, store, copy, damaged).problems == ("Row 2: It is not UTF-8 text; convert the file.",)
-    with pytest.raises(InvalidInput, match="'kind' is unknown"):
-        import_csv(wb, store, mine, "question,kind\nWho barks?,how-to\n")
+    with_others = import_csv(wb, store, copy, "question,kind,,document\nWho barks at night?,how-to,,Dogs\n")
+    assert (with_others.questions, with_others.judgments, len(with_others.problems)) == (1, 1, 1)
+    assert with_others.problems[0].startswith("The column 'kind' is unknown and was ignored; optional are 'id'")
 
 
 def test_the_corpus_of_an_exported_folder_has_what_the_searches_can_find(

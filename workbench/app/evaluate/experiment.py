@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -58,7 +60,7 @@ from workbench.app.widgets.promoting import (
     load_live_strategy,
     open_promotion,
 )
-from workbench.errors import ScopeError
+from workbench.errors import InvalidInput, ScopeError
 from workbench.formatting import count_text, format_dollars, size_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-RUN_FILE_TYPES = ("trec", "run", "txt", "tsv", "csv")  # file extensions
+RUN_FILE_TYPES = ("trec", "run", "txt", "tsv", "csv", "gz")  # file extensions
 
 # The leaderboard of an experiment
 
@@ -522,6 +524,10 @@ def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:
 
 
 def _add_run_file(wb: Workbench, experiment: Experiment, name: str, content: bytes) -> str:
+    try:
+        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidInput(f"The run file is damaged ({error}); choose another one.") from error
     added = Experiments(wb).add_run_file(experiment.id, name, content.decode(errors="replace"))
     return " ".join([f"Added run file {added.name}.", *added.notes])
 

@@ -134,7 +134,8 @@ def _add_csv(wb: Workbench, info: TestSetInfo) -> None:
         "Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id, turns, "
         "metadata.NAME. A judged pool can be added too, and judgments in TREC's format."
     )
-    upload = st.file_uploader("File", type=("csv", "qrels", "tsv", "txt"), key="add_csv", label_visibility="collapsed")
+    types = ("csv", "qrels", "tsv", "txt", "gz")
+    upload = st.file_uploader("File", type=types, key="add_csv", label_visibility="collapsed")
     rater = st.text_input("Rater", key="add_csv_rater", placeholder="Who judged it, if several people do")
     if st.button("Add from file", key="add_csv_go"):
         if upload is None:

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate
 from pathlib import PurePosixPath
 from typing import cast
+from unicodedata import combining, normalize
 
 from workbench.types import JsonValue, format_left_out
 
@@ -156,14 +157,16 @@ DATE_KEYS = (
     "time", "timestamp", "datum", "fecha", "effective",
 )  # fmt: skip
 DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dcterms|dc|citation|article)(?=.)")
-YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.:])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
+YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.:]) ?(\d{1,2})\2 ?(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
 DAY_MONTH = re.compile(
-    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:de |of )?([^\W\d_]{3,10})\.?,?[ -](?:de )?(\d{4})\b"
+    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:de |of )?([^\W\d_]{3,12})\.?,?[ -](?:de )?(\d{4})\b"
 )
-MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,12})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+YEAR_MONTH_DAY = re.compile(r"(\d{4})\.? ([^\W\d_]{3,12})\.? (\d{1,2})\b")  # Hungarian
 YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?[年년] ?(\d{1,2})(?: ?[月월](?: ?(\d{1,2}) ?[日일])?)?)?")
-MONTH_YEAR = re.compile(r"(?:(\d{1,2})[-/.]|([^\W\d_]{3,10})\.? )(\d{4})")
+MONTH_YEAR = re.compile(r"(?:(\d{1,2})[-/.]|([^\W\d_]{3,12})\.? )(\d{4})")
+WEEK_YEAR = re.compile(r"(?:KW|CW|W|Week) ?(\d{1,2})(?:[/-]|,? )(\d{4})", re.IGNORECASE)
 ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
 UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with one has no date, not that of its file
 DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}[-. ][^\W\d_]{3,}[-. ]\d{2}|\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -172,13 +175,19 @@ NAME_DATE = re.compile(
     r"(?<![0-9])(?:(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
     r"|(?:0[1-9]|[12]\d|3[01])\.(?:0[1-9]|1[0-2])\.(?:19|20)\d\d)(?![0-9])"
 )
-MONTHS = (  # first letters in English, German, French, Spanish, Dutch, Italian, Portuguese, Nordic, Polish and Russian
-    ("jan", "jän", "ene", "gen", "sty", "янв"), ("feb", "fév", "fev", "lut", "фев"),
-    ("mar", "mär", "mrz", "maa", "mrt", "мар"), ("apr", "avr", "abr", "kwi", "апр"),
-    ("may", "mai", "mei", "mag", "maj", "май", "мая"), ("jun", "juin", "giu", "cze", "июн"),
-    ("jul", "juil", "lug", "lip", "июл"), ("aug", "aoû", "aou", "ago", "sie", "авг"),
-    ("sep", "set", "wrz", "сен"), ("oct", "okt", "ott", "out", "paź", "окт"), ("nov", "lis", "ноя"),
-    ("dec", "dez", "déc", "dic", "des", "gru", "дек"),
+MONTHS = (  # first letters without accents, in 20 languages of Europe; the longest start of a name decides
+    ("jan", "ene", "gen", "sty", "янв", "tam", "led", "oca", "ιαν", "ian"),
+    ("feb", "fev", "lut", "фев", "hel", "uno", "sub", "φεβ"),
+    ("mar", "mrz", "maa", "mrt", "мар", "bre", "μαρ"),
+    ("apr", "avr", "abr", "kwi", "апр", "huh", "dub", "nis", "απρ"),
+    ("may", "mai", "mei", "mag", "maj", "маи", "мая", "tou", "kve", "μαι"),
+    ("jun", "juin", "giu", "cze", "июн", "kes", "cerv", "cvn", "haz", "ιουν", "iun"),
+    ("jul", "juil", "lug", "lip", "июл", "hei", "cervenc", "cvc", "tem", "ιουλ", "iul"),
+    ("aug", "aou", "ago", "sie", "авг", "elo", "srp", "agu", "αυγ"),
+    ("sep", "set", "wrz", "сен", "syy", "zar", "eyl", "sze", "σεπ"),
+    ("oct", "okt", "ott", "out", "paz", "окт", "lok", "rij", "eki", "οκτ"),
+    ("nov", "lis", "ноя", "marr", "kas", "νοε", "noi"),
+    ("dec", "dez", "dic", "des", "gru", "дек", "jou", "pros", "ara", "δεκ"),
 )  # fmt: skip
 
 
@@ -235,10 +244,10 @@ def _parse_date_value(value: object) -> date | None:
 def parse_written_date(text: str) -> date | None:
     """Return the date at the start of a text, or None. A month or a year alone is its first day.
 
-    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030 or 2030年3月5日. 05/03/2030 is only a date
-    if one of the numbers is not a month, because countries differ.
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030, 2030年3月5日 or KW 10 2030 (its
+    Monday). 05/03/2030 is only a date if one of the numbers is not a month, because countries differ.
     """
-    text = " ".join(text.split())
+    text = WEEK_YEAR.sub(lambda week: f"{week[2]}-W{week[1]:0>2}", " ".join(text.split()))
     if match := YEAR_FIRST.match(text):
         year, month, day = match[1], match[3] or match[5], match[4] or match[6]
     elif match := YEAR_LAST.match(text):
@@ -247,6 +256,8 @@ def parse_written_date(text: str) -> date | None:
             day, month = month, day
             if int(day) <= 12 and day != month:
                 return None
+    elif match := YEAR_MONTH_DAY.match(text):
+        year, month, day = match[1], _month_number(match[2]), match[3]
     elif match := DAY_MONTH.match(text):
         day, month, year = match[1], _month_number(match[2]), match[3]
     elif match := MONTH_DAY.match(text):
@@ -265,10 +276,14 @@ def parse_written_date(text: str) -> date | None:
 
 def _month_number(name: str) -> int:
     """Return the number of a month by its name or abbreviation, 0 if unknown."""
-    folded = name.lower()
-    if folded.startswith("juil"):
-        return 7
-    return next((number for number, starts in enumerate(MONTHS, 1) if folded.startswith(starts)), 0)
+    folded = "".join(letter for letter in normalize("NFKD", name.lower()) if not combining(letter))
+    starts = (
+        (len(start), number)
+        for number, several in enumerate(MONTHS, 1)
+        for start in several
+        if folded.startswith(start)
+    )
+    return max(starts, default=(0, 0))[1]
 
 
 # --- Notes about pages that failed or are uncertain ---

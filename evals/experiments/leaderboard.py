@@ -573,14 +573,14 @@ MIN_POOL_JUDGED = 1 / 3  # with less, the judgments of anthropic_docs made a win
 def mark_undecidable(differences: Sequence[Difference], runs: Sequence[StrategyRun]) -> list[Difference]:
     """Return differences that are not significant if too little of a pool is judged, as the rest can change them.
 
-    A pool has as many judgments that a document is not relevant as that one is, or more. With fewer, what has no
-    judgment is taken to be not relevant, as usual.
+    A pool has as many judgments that a document is not relevant as that one is, or more, those of questions without a
+    relevant document included. With fewer, what has no judgment is taken to be not relevant, as usual.
     """
     qrels = runs[0].qrels
-    grades = [grade for own in qrels.values() for grade in own.values() if grade >= 0]
+    relevant = sum(grade > 0 for own in qrels.values() for grade in own.values())
     found = {(key, one) for run in runs for key, answer in run.answers.items() for one in answer.documents[:POOL_DEPTH]}
     judged = sum(qrels.get(key, {}).get(document, -1) >= 0 for key, document in found)
-    if 2 * sum(grade > 0 for grade in grades) > len(grades) or judged >= MIN_POOL_JUDGED * len(found):
+    if relevant > runs[0].judged_not or judged >= MIN_POOL_JUDGED * len(found):
         return list(differences)
     return [replace(one, significant=False, unjudged=round(1 - judged / len(found), 4)) for one in differences]
 

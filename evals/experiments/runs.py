@@ -222,6 +222,7 @@ class StrategyRun:
     values: Mapping[str, Mapping[str, float]]
     extra: Verdicts = field(default_factory=lambda: Verdicts())
     qrels: Qrels = field(default_factory=dict, compare=False)  # the judgments of the questions
+    judged_not: int = field(default=0, compare=False)  # documents judged not relevant, also for unmeasured questions
     dollars: float | None = None  # mean cost of a question; None if no price is known
     # Standard deviation of each metric's mean over the repetitions of an LLM; {} without repetitions.
     spread: Mapping[str, float] = field(default_factory=dict)
@@ -505,7 +506,8 @@ def score_answers(
         | _measure_spans(test_set, answers)
         | _measure_pages(test_set, answers)
     )
-    return StrategyRun(strategy, parameters, answers, values, qrels=qrels)
+    judged_not = sum(grade == 0 for grades in test_set.qrels.values() for grade in grades.values())
+    return StrategyRun(strategy, parameters, answers, values, qrels=qrels, judged_not=judged_not)
 
 
 def _measure_spans(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:

@@ -125,6 +125,21 @@ def test_a_pool_of_which_little_is_judged_has_no_winner() -> None:
     assert decide(a=1) == decided  # relevant documents only
 
 
+def test_a_pool_is_recognised_by_the_questions_without_a_relevant_document_too() -> None:
+    ids = [f"q{n}" for n in range(40)]
+    rankings = make_rankings(own=dict.fromkeys(ids, "abcdef"), other=dict.fromkeys(ids, "cadghi"))
+    relevant = [Judgment(key, "a", 1) for key in ids[:20]]  # each question has one judgment, of nine documents
+
+    def decide(judgments: list[Judgment]) -> str | None:
+        test_set = TestSet("Pool", tuple(Question(key, f"{key}?") for key in ids), tuple(judgments))
+        runs = {name: score_answers(test_set, name, {}, answers, ["mrr@10"]) for name, answers in rankings.items()}
+        differences = compare_with_best("mrr@10", {name: run.values["mrr@10"] for name, run in runs.items()})
+        return find_winner_name("own", mark_undecidable(differences, list(runs.values())))
+
+    assert decide([*relevant, *(Judgment(key, "f", 0) for key in ids[20:])]) is None
+    assert decide([*relevant, *(Judgment(key, "f", 0) for key in ids[20:39])]) == "own"  # fewer: not from a pool
+
+
 RECORDED = {  # ``trec_eval -q -m bpref -m infAP``
     "bpref": {"q1": 0.3333, "q2": 1.0, "q3": 1.0, "q4": 1.0, "q5": 0.25},
     "infap": {"q1": 0.4167, "q2": 1.0, "q3": 0.0909, "q4": 0.8056, "q5": 0.3611},

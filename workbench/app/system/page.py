@@ -123,17 +123,21 @@ def _show_section(wb: Workbench, section: Section, rows: Mapping[str, SettingVal
             removes = removes and st.form_submit_button("Remove key", key="remove_llm_key")
     if removes:
         run_change(lambda: _save({KEY: ""}))
-    elif saves:
-        run_change(lambda: _save(find_changes(given, rows)))
-    elif tries:
+    elif saves or tries:
         with report_errors(lambda text: _show_failure(section, text)), st.spinner("Testing…"):
-            st.success(escape_markdown(try_model(_apply(find_changes(given, rows)), section.part)))
+            changes = find_changes(given, rows)
+            result = try_model(_apply(changes), section.part)
+            if saves:
+                run_change(lambda: f"{_save(changes)} {result}")
+            else:
+                st.success(escape_markdown(result))
 
 
 def _show_failure(section: Section, text: str) -> None:
     """Show an escaped error with the labels of the inputs instead of the names of their settings."""
-    for field in section.fields:
-        text = text.replace(escape_markdown(field.variable), f"**{field.label}**")
+    labels = {provider.key: f"{provider.key} under API keys of providers" for provider in PROVIDERS.values()}
+    for variable, label in (labels | {field.variable: f"**{field.label}**" for field in section.fields}).items():
+        text = text.replace(escape_markdown(variable), label) if variable else text
     st.error(text)
 
 
@@ -235,8 +239,10 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             saves = st.button("Save", type="primary", key="save_key")
             tries = st.button("Test", key="test_key")
             removes = st.button("Remove", key="remove_key", disabled=not row.value)
-    if saves or removes:
-        run_change(lambda: _save_key(row, "" if removes else entered, removes=removes))
+    if saves and not entered:
+        st.error("Enter a key.")
+    elif saves or removes:
+        run_change(lambda: _save({variable: "" if removes else entered}))
     elif tries:
         with report_errors(), st.spinner("Testing…"):
             st.success(escape_markdown(_try_key(variable, entered)))
@@ -256,12 +262,6 @@ def describe_key(variable: str) -> tuple[str, str]:
         f"Makes {names} available as {' or '.join(kind for kind, _ in kinds)}.",
         f"Nothing until you choose one; then the provider charges for {', '.join(unit for _, unit in kinds)}.",
     )
-
-
-def _save_key(row: SettingValue, entered: str, *, removes: bool) -> str:
-    if not entered and not removes:
-        raise InvalidInput("Enter a key.")
-    return _save({row.variable: entered})
 
 
 def _try_key(variable: str, entered: str) -> str:

@@ -955,9 +955,26 @@ def test_names_of_a_map_and_words_for_browsers_without_frames_are_read_and_the_r
     assert document.metadata["left_out"] == {"texts that style sheets insert": 2}
     frames = "<frame src=a.html><frame src=b.html><noframes><body><p>See the <b>plan</b>.</p></body></noframes>"
     document = read(f"<html><frameset cols='*,*'>{frames}</frameset></html>", "index.html")
+    plain = "<html><frameset cols='*'><noframes>See the plan.</noframes></frameset></html>"
+    assert read(plain, "a.html").text == "See the plan."
     assert document.text == "See the **plan**." and document.metadata["left_out"] == {"embedded media and drawings": 2}
 
 
 def test_a_damaged_sheet_is_read_as_far_as_possible_and_counted() -> None:
     document = read(edited(make_book(), sheet1=("</sheetData>", "<row r='9'>")), "a.xlsx")
     assert document.text == TABLE and document.metadata["left_out"] == {"damaged parts of the file": 1}
+
+
+def test_comments_of_sheets_follow_the_option_for_those_of_documents_and_are_not_called_hidden() -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0]["A1"] = "Rope"
+    book.worksheets[0]["A1"].comment = Comment("Twelve metres.", "Ana")
+    stream = io.BytesIO()
+    book.save(stream)
+    document = read_bytes(stream.getvalue(), "stock.xlsx")
+    assert "Twelve metres." in document.text
+    assert page_notes("stock.xlsx", document.metadata) == (
+        "stock.xlsx: comments or hidden parts that were read: comments (1).",
+    )
+    without = read_bytes(stream.getvalue(), "stock.xlsx", options=ReadingOptions(skip_hidden=True))
+    assert "metres" not in without.text and without.metadata["left_out"] == {"comments": 1}

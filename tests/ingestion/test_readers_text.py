@@ -242,8 +242,10 @@ def test_json_lines_give_a_paragraph_each_and_a_broken_line_is_named() -> None:
     assert broken.metadata["left_out"] == {"lines that are not JSON, kept as text, the first in line 2": 1}
     with pytest.raises(UnreadableDocument, match="line 1"):
         read_bytes(b"{oops}\n{oops}\n", "r.jsonl")
-    with pytest.raises(UnreadableDocument, match="line 1, column 2"):
-        read_bytes(b"{oops}", "r.json")
+    settings = read_bytes(b'{\n  // strict\n  "strict": true,\n}', "tsconfig.json")
+    assert settings.text == '{\n  // strict\n  "strict": true,\n}'
+    kept = "files that are not valid JSON, kept as text, with the first error in line 2"
+    assert settings.metadata["left_out"] == {kept: 1}
     with pytest.raises(UnreadableDocument, match=r"'r\.json'"):
         read_bytes(b"[" * 100_000, "r.json")
 

@@ -305,7 +305,7 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     if sentence := left_out_note(metadata):
         notes.append(f"{name}: {sentence}.")
     if counts := _counts(metadata, "hidden_parts"):
-        notes.append(f"{name}: read although hidden in the file: {format_left_out(counts)}.")
+        notes.append(f"{name}: comments or hidden parts that were read: {format_left_out(counts)}.")
     return tuple(notes)
 
 

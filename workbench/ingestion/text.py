@@ -28,7 +28,7 @@ class Reading:
     """The options of one file, and the facts collected while it is read."""
 
     encoding: str = ""  # encoding of its text; "" to detect it
-    skip_hidden: bool = False  # True to leave out what is hidden in a file instead of marking it as hidden
+    skip_hidden: bool = False  # True to leave out comments and what is hidden in a file instead of marking it
     # Counts of parts that were omitted or altered, by plural noun ("comments").
     left_out: Counter[str] = field(default_factory=Counter[str])
     # Counts of parts that are hidden in the file but were read, by plural noun.
@@ -93,7 +93,7 @@ HIDDEN_MARK = " (hidden)"  # follows a text that is hidden in its file
 
 
 def take_hidden(what: str, count: int = 1) -> bool:
-    """Return whether to read parts that are hidden in the file, and count them as read or left out.
+    """Return whether to read comments or hidden parts of the file, and count them as read or left out.
 
     Args:
         what: A plural noun, such as "rows".
@@ -102,8 +102,8 @@ def take_hidden(what: str, count: int = 1) -> bool:
     reading = _READING.get()
     if reading is None:
         return True
-    counts, name = (reading.left_out, f"hidden {what}") if reading.skip_hidden else (reading.hidden, what)
-    counts[name] += count
+    name = f"hidden {what}" if reading.skip_hidden and what != "comments" else what
+    (reading.left_out if reading.skip_hidden else reading.hidden)[name] += count
     return not reading.skip_hidden
 
 

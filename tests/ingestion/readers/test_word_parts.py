@@ -476,7 +476,7 @@ def test_comments_follow_their_paragraphs_and_the_option_for_hidden_parts_leaves
     assert "\n\n[Comment: Done.]\n\n" in read(body, unnamed).text
     without = read_bytes(word_file(body, parts), "plan.docx", options=ReadingOptions(skip_hidden=True))
     assert without.text == "It costs 5.\n\nThe end."
-    assert without.metadata["left_out"] == {"hidden comments": 2}
+    assert without.metadata["left_out"] == {"comments": 2}
 
 
 def test_files_that_word_inserts_are_read_in_their_place() -> None:
@@ -490,6 +490,10 @@ def test_files_that_word_inserts_are_read_in_their_place() -> None:
     document = read(paragraph("First.") + chunks + paragraph("Last."), parts)
     assert document.text == "First.\n\n| Rope | 12 m |\n| --- | --- |\n\nÖtzi's rope\n\nFrom an old memo.\n\n\n\nLast."
     assert document.metadata["left_out"] == {"embedded files": 1}
+    cells = f"<w:tc>{paragraph('Rope')}</w:tc><w:tc><w:altChunk r:id='rows'/></w:tc>"
+    rows = {"rows.html": ("aFChunk", "<p>Twelve | 12</p><p>metres</p>")}
+    table = read(f"<w:tbl><w:tr>{cells}</w:tr><w:tr>{cells}</w:tr></w:tbl>{paragraph('Last.')}", rows)
+    assert table.text.count("| Rope | Twelve \\| 12 metres |") == 2
 
 
 def test_an_arrow_above_a_group_is_no_brace() -> None:

@@ -877,9 +877,9 @@ def _open_template(element: HtmlElement) -> None:
 def _open_frame(element: HtmlElement) -> None:
     inside = parse_page(element.get("srcdoc") or element.text or "")
     if inside is not None:
-        body = inside.find("body")
-        _replace_element(element, "div", "")
-        for child in list(inside if body is None else body):
+        body = inside if (found := inside.find("body")) is None else found
+        _replace_element(element, "div", body.text or "")
+        for child in list(body):
             element.append(child)
 
 

@@ -72,7 +72,7 @@ class ReadingOptions:
     """How the files of a source are read."""
 
     encoding: str = ""  # encoding of its texts; "" to detect it for each file
-    skip_hidden: bool = False  # True to leave out what is hidden in a file instead of marking it as hidden
+    skip_hidden: bool = False  # True to leave out comments and what is hidden in a file instead of marking it
 
 
 DEFAULT_OPTIONS = ReadingOptions()

@@ -554,11 +554,18 @@ def read_docx(data: bytes, name: str) -> Draft:
         source, count = _convert_part(prepared, notes)
         texts.append(convert_fragment(source))
         notes += count
-    text = INCLUDED_FILE.sub(lambda mark: _read_included(package, mark[1]), "\n\n".join(filter(None, texts)))
+    text = INCLUDED_FILE.sub(lambda mark: _insert_file(package, mark), "\n\n".join(filter(None, texts)))
     return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
 
 
 INCLUDED_FILE = re.compile("\ue000(.*?)\ue001")  # its path, between characters without a meaning
+
+
+def _insert_file(package: Package, mark: re.Match[str]) -> str:
+    """Return the text of an included file, on one line if its place is a cell of a table."""
+    text = _read_included(package, mark[1])
+    is_cell = mark.string[mark.string.rfind("\n", 0, mark.start()) + 1] == "|"
+    return " ".join(text.split()).replace("|", r"\|") if is_cell else text
 
 
 def _read_included(package: Package, path: str) -> str:

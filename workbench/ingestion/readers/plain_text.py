@@ -43,16 +43,18 @@ JSON_DECODER = json.JSONDecoder(  # keeps figures as written: 1.50
 
 
 def read_json(data: bytes, name: str) -> Draft:
-    """Return a JSON value as "path: value" lines. A file with one value per line is read as JSON Lines."""
+    """Return a JSON value as "path: value" lines. A file with one value per line is read as JSON Lines.
+
+    One with comments, trailing commas or errors is kept as text.
+    """
     text = decode_text(data, name)
     try:
         value = JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return _records(text, name)
-        raise UnreadableDocument(
-            f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
-        ) from error
+        leave_out(f"files that are not valid JSON, kept as text, with the first error in line {error.lineno}")
+        return Draft(text)
     return Draft(flatten_json(value), _find_title(value), _find_dates(value))
 
 

@@ -605,7 +605,8 @@ def _comments(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> str:
         for comment in root.iterfind(".//{*}threadedComment" if kind == "threadedComment" else ".//{*}comment"):
             content = comment.find("{*}text")
             text = "" if content is None else format_cell(content.text if kind != "comments" else _rich_text(content))
-            if text and not (kind == "comments" and "threadedComment" in kinds and text.startswith(THREAD_NOTE)):
+            is_copy = kind == "comments" and "threadedComment" in kinds and text.startswith(THREAD_NOTE)
+            if text and not is_copy and take_hidden("comments"):
                 found.append((comment.get("ref") or "", text))
     return "Comments:\n\n" + "\n".join(f"- {cell}: {text}" for cell, text in found) if found else ""
 

@@ -194,6 +194,8 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     _add_hidden(data, whole, file, texts, notes)
     scans = ReadScans(scans.pages, (*scans.failed, *damaged))
     texts = _add_xfa(texts, file.xfa)
+    if not texts and damaged:
+        raise UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
     if not texts:
         advice = "OCR found none either." if is_ocr_installed() else f"It is probably scanned. {INSTALL_ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")

@@ -198,7 +198,9 @@ def test_a_name_is_looked_up_before_a_crawl_is_accepted_and_a_slow_resolver_hold
     answer.set()
 
 
-@pytest.mark.parametrize("url", ["", "ftp://h/", "file:///etc/passwd", "http://", "javascript:1", "http://a b/"])
+@pytest.mark.parametrize(
+    "url", ["", "notaurl", "ftp://h/", "file:///etc/passwd", "http://", "javascript:1", "http://a b/"]
+)
 def test_no_web_address_is_refused_with_a_sentence(wb: Workbench, url: str) -> None:
     with pytest.raises(InvalidInput, match="Invalid URL"):
         wb.crawls.start(url)

@@ -155,7 +155,7 @@ def catch_errors(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
     except SystemExit:  # the same, raised by rich after it closed stdout
         return SUCCESS
     except KeyboardInterrupt:
-        return report("Interrupted; documents stored so far are kept.", INTERRUPTED_EXIT_CODE)
+        return report("Interrupted; what was finished is kept.", INTERRUPTED_EXIT_CODE)
     except Cancelled as error:
         return report(str(error), INTERRUPTED_EXIT_CODE)
     except _USAGE_ERRORS as error:

@@ -107,7 +107,7 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     covered = max(covered for covered, _ in matched) if any(_iter_content_terms(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
-        meaning = f"top similarity {max(measured):.2f} (threshold {nearness.near:.2f})"
+        meaning = f"top similarity {_round_below(max(measured), nearness.near):.2f} (threshold {nearness.near:.2f})"
     reason = _format_reason(model, readable, meaning, covered)
     return Evidence(False, f"{reason} {foreign}".strip())
 
@@ -200,11 +200,18 @@ def _get_nearness(query: Query) -> EvidenceThresholds | None:
     return EvidenceThresholds(measured["near"], measured["far"], measured["sentence"]) if measured else None
 
 
+def _round_below(share: float, threshold: float) -> float:
+    """Return a number with two digits; one below a threshold does not become equal to it."""
+    return min(round(share, 2), round(threshold, 2) - 0.01) if share < threshold else round(share, 2)
+
+
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
     """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used."""
-    enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
     words = "the question has only very common words"
     if covered is not None:
+        enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
+        enough = enough if covered < enough else FULL_COVERAGE  # of a passage that is too far for the lower one
+        covered = _round_below(covered, enough)
         words = f"the top passages cover {covered:.0%} of the question's terms (threshold {enough:.0%})"
     if not readable:
         return f"Nothing close was found: the model {model!r} cannot read the question; {words}."

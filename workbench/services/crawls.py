@@ -337,7 +337,9 @@ class CrawlService:
         check_extra("crawl")
         check_key("url", url)
         text = url.strip()
-        if "://" not in text and not text.lower().startswith(("mailto:", "javascript:", "data:", "file:")):
+        host = text.partition("/")[0]
+        is_bare = "://" not in text and ("." in host or host.startswith("localhost"))
+        if is_bare and not text.lower().startswith(("mailto:", "javascript:", "data:", "file:")):
             text = f"https://{text}"
         if not text.lower().startswith(("http://", "https://")):
             raise InvalidInput(f"Invalid URL {url[:100]!r}: must start with http:// or https://.")

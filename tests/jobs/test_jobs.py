@@ -297,6 +297,16 @@ def test_a_job_shows_why_its_worker_fails_until_one_runs(wb: Workbench, capfd: p
     assert wb.jobs.get(job.id).stalled is None and "loading\nerror: no such model" in capfd.readouterr().err
 
 
+def test_a_worker_that_is_stopped_while_it_fails_leaves_no_message(wb: Workbench) -> None:
+    process = WorkerProcess([sys.executable, "-c", "raise SystemExit('no model')"], dict(os.environ), wb.jobs.table)
+    job = wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")])
+    process.start()
+    while not wb.jobs.get(job.id).stalled:  # the test's own time limit ends it
+        time.sleep(0.1)
+    process.stop()
+    assert wb.jobs.get(job.id).message == "Waiting for a worker."
+
+
 def test_a_job_of_an_unknown_kind_waits_for_a_worker_that_knows_it(wb: Workbench, worker: WorkerHandle) -> None:
     odd = wb.jobs.enqueue("experiment", "Somebody else's", {})
     known = wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")])

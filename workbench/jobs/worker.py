@@ -329,7 +329,8 @@ class WorkerProcess:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], jobs: Jobs) -> None:
         self._command, self._environment, self._jobs = list(command), dict(environment), jobs
         self._process: subprocess.Popen[str] | None = None
-        self._failure = ""  # the last line of a process that failed, until one has run for RESTART_DELAY_S
+        # The last line of a process that failed, until one has run for RESTART_DELAY_S; None before the first.
+        self._failure: str | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="worker-process", daemon=True)
 
@@ -348,6 +349,9 @@ class WorkerProcess:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(STOP_TIMEOUT_S if waits else FAST_STOP_TIMEOUT_S)
+        if self._failure:
+            with suppress(WorkbenchError, OSError):
+                self._jobs.note_worker_failure("")
         process, self._process = self._process, None
         if process is None:
             return
@@ -366,9 +370,9 @@ class WorkerProcess:
             pause = WATCH_INTERVAL_S
             try:
                 if self.pid is not None:
-                    if self._failure:
+                    if self._failure != "":
                         self._failure = ""
-                        self._jobs.note_worker_failure("")
+                        self._jobs.note_worker_failure("")  # also that of an app that has stopped
                 elif self._jobs.any_waiting():
                     if self._failure:
                         self._jobs.note_worker_failure(self._failure)

@@ -333,7 +333,8 @@ class Jobs(Table):
 
     def note_worker_failure(self, reason: str) -> None:
         """Report on all waiting jobs why their worker fails, or with "" that it runs again."""
-        self._rows("job_worker_failure", {"message": f"{WORKER_FAILS}{reason}" if reason else "Waiting for a worker."})
+        message = f"{WORKER_FAILS}{reason}" if reason else "Waiting for a worker."
+        self._rows("job_worker_failure", {"message": message, "fails": bool(reason), "failed": WORKER_FAILS})
 
     def put_away(self, job_id: str) -> None:
         """Hide a finished job from ``in_view``; its record is kept."""

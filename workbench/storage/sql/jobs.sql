@@ -57,7 +57,7 @@ UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 
 -- job_worker_failure: why the worker of the waiting jobs fails, or that it no longer does
-UPDATE jobs SET message = %(message)s WHERE status = 'queued'
+UPDATE jobs SET message = %(message)s WHERE status = 'queued' AND (%(fails)s OR starts_with(message, %(failed)s))
 
 -- job_source: the source that a job fills, once it is created
 UPDATE jobs SET source_id = %(source_id)s WHERE id = %(id)s

@@ -9,12 +9,11 @@ from fractions import Fraction
 from itertools import combinations
 
 from evals.test_set import Place
-from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, Rating, find_counting
+from evals.test_sets.store import AGENT_JUDGE, LLM_JUDGE, ORIGINAL, Rating, find_counting
 from workbench.types import Value
 
 AGAIN = " #2"  # end of a rater's name for a second round, which shows how consistent the rater is
 UNNAMED = "(no name)"
-ORIGINAL = "original"  # a grade without a rater that settles nothing, such as that of imported qrels
 KINDS = {LLM_JUDGE: "LLM", AGENT_JUDGE: "agent"}  # all other judges are persons
 BINARY = "relevant or not"  # the scale with all grades above 0 as one
 

@@ -40,6 +40,7 @@ from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
+ORIGINAL = "original"  # a grade without a rater that settles nothing, such as that of imported qrels
 AGENT_JUDGE = "agent"  # over MCP; it counts until a person has judged the same place
 MAX_QUESTION_CHARS = 10_000  # as for a search
 MAX_RATER_CHARS = 200
@@ -307,8 +308,9 @@ class TestSetStore:
         if question_id not in {question.id for question in self.load(info.id).questions}:
             raise NotFound("question", question_id, "Load the test set to see its questions.")
         value = 0 if grade is None else parse_grade(grade, info.grades)
-        rating = Rating(Judgment(question_id, document, value, start, end, quote), rater, judge, reason)
-        row = _make_rating_row(check_rating(rating, info.grades))
+        judgment = Judgment(question_id, document, value, start, end, quote)
+        rating = check_rating(Rating(judgment, rater, judge, reason), info.grades)
+        row = _make_rating_row(rating)
         self._check_kinds(info.id, [rating])
         drop, keep = ([row], []) if grade is None else ([], [row])
         return self._tables.edit(info.id, drop_judgments=drop, judgments=keep)
@@ -362,7 +364,7 @@ def find_counting(ratings: Iterable[Rating]) -> list[Rating]:
             places.setdefault(rating.judgment.place, []).append(rating)
     counting: list[Rating] = []
     for rated in places.values():
-        settled = [rating for rating in rated if not rating.rater]
+        settled = [rating for rating in rated if not rating.rater and rating.judge != AGENT_JUDGE]
         people = [rating for rating in rated if rating.judge != AGENT_JUDGE]
         ordered = sorted(people or rated, key=lambda rating: rating.judgment.grade)
         counting.append(settled[0] if settled else ordered[(len(ordered) - 1) // 2])
@@ -376,16 +378,18 @@ def _check_grades(grades: int) -> int:
 
 
 def check_rating(rating: Rating, grades: int) -> Rating:
-    """Return a rating with its rater's name on one line.
+    """Return a rating with its rater's name on one line; an LLM or agent without one never settles a place.
 
     Raises:
-        InvalidInput: The name is blank or too long, or the rater's grade is not on the scale.
+        InvalidInput: The name is blank, too long or "original", or the rater's grade is not on the scale.
     """
     if not rating.rater:
-        return replace(rating, rater=LLM_JUDGE) if rating.judge == LLM_JUDGE else rating
+        return replace(rating, rater=rating.judge) if rating.judge in (LLM_JUDGE, AGENT_JUDGE) else rating
     name = " ".join(rating.rater.replace("\x00", "").split())
     if not name or len(name) > MAX_RATER_CHARS:
         raise InvalidInput(f"Invalid name {name!r} of a rater; use 1 to {MAX_RATER_CHARS} characters.")
+    if name == ORIGINAL:
+        raise InvalidInput(f"The rater {name!r} is the grade that a test set came with; use another name.")
     if rating.judgment.grade not in range(grades):
         names = list_choices([f"{value} ({title})" for value, title in enumerate(SCALES[grades])])
         raise InvalidInput(f"Invalid grade {rating.judgment.grade} of a rater; use {names}.")

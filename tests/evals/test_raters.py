@@ -150,6 +150,20 @@ def test_an_original_grade_is_one_more_opinion_until_a_person_settles_it(pets: W
     assert (again.grades["Bob"], again.counts) == (3, 1)
 
 
+def test_an_agent_without_a_name_replaces_no_grade_of_a_person(pets: Workbench, tmp_path: Path) -> None:
+    (first, _), documents = ids_of(pets)
+    sets, cats = pets.test_sets, documents["Cats"]
+    sets.judge("Pets", first, cats, "relevant")
+    sets.judge("Pets", first, cats, "not", judge="agent")
+    row = f"question,id,document,grade,judge\n{sets.load('Pets').questions[0].text},{first},{cats},not,agent\n"
+    (tmp_path / "agent.csv").write_text(row)
+    assert sets.import_judgments("Pets", tmp_path / "agent.csv").judgments == 1
+    assert [(one.rater, one.judgment.grade) for one in sets.ratings("Pets")] == [("", 2), ("agent", 0)]
+    assert sets.load("Pets").qrels == {first: {cats: 2}}
+    with pytest.raises(InvalidInput, match="'original' is the grade that a test set came with"):
+        sets.judge("Pets", first, cats, "not", rater="original")
+
+
 def test_each_rater_gets_the_same_queue_whatever_the_others_judged(pets: Workbench, tmp_path: Path) -> None:
     sets = pets.test_sets
     queue, text = sets.pool("Pets", ["keyword", "vector"], depth=3, rater="Ada", on_progress=lambda _: None)

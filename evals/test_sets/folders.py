@@ -7,7 +7,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -337,11 +336,10 @@ def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -
     grades: dict[tuple[str, str], int] = {}
     broken: list[str] = []
     first, text = True, read_text(path)
-    header = text.partition("\n")[0]  # without blanks, if its cells are separated as in a CSV
-    mark = next((mark for mark in ";," if header.count(mark) > 1 and len(header.split()) == 1), None)
+    columns = {mark: _split_cells(text.partition("\n")[0], mark) for mark in ";,"}
+    mark = next((mark for mark, own in columns.items() if len(own) in (3, 4) and len(own[-1].split()) < 2), None)
     for number, line in enumerate(text.split("\n"), start=1):
-        parts = next(csv.reader([line], delimiter=mark), []) if mark else line.split("\t" if "\t" in line else None)
-        cells = [clean_id(cell) for cell in parts]
+        cells = _split_cells(line, mark)
         if len(cells) == 4:  # trec_eval's format has an unused column
             del cells[1]
         if not any(cells):
@@ -368,6 +366,15 @@ def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -
         raise InvalidInput(broken[0])
     problems += broken
     return tuple(judgments)
+
+
+def _split_cells(line: str, mark: str | None) -> list[str]:
+    """Return the cells of a line of qrels, separated by ``mark`` as in a CSV, or by tabs or blanks without one."""
+    try:
+        cells = next(csv.reader([line], delimiter=mark, skipinitialspace=True), []) if mark else None
+    except csv.Error:  # longer than a cell of a CSV may be
+        cells = [line[:80]]
+    return [clean_id(cell) for cell in (line.split("\t" if "\t" in line else None) if cells is None else cells)]
 
 
 def read_spans(path: Path, problems: list[str]) -> tuple[Judgment, ...]:
@@ -452,7 +459,7 @@ def _write_and_load(name: str, corpus: _Rows, queries: _Rows, qrels: _Rows | Pat
             with (folder / file_name).open("w", encoding="utf-8") as file:
                 file.writelines(json.dumps(dict(row), default=str) + "\n" for row in rows)
         if isinstance(qrels, Path):
-            shutil.copyfile(qrels, folder / "qrels.tsv")
+            (folder / "qrels.tsv").write_text(read_text(qrels), "utf-8", errors="surrogateescape")
         else:
             with (folder / "qrels.tsv").open("w", encoding="utf-8", errors="replace") as file:
                 for row in qrels:

@@ -65,7 +65,25 @@ def write_compressed_beir(folder: Path) -> None:
     (folder / "qrels" / "test.tsv.gz").write_bytes(gzip.compress(lines.encode()))
 
 
-@pytest.mark.parametrize("write", [save_to_disk, write_parquet, write_beir_repository, write_compressed_beir])
+def write_tables_with_compressed_qrels(folder: Path) -> None:
+    for name, rows in {"corpus": CORPUS, "queries": QUERIES}.items():
+        folder.mkdir(exist_ok=True)
+        Dataset.from_list(rows).to_parquet(folder / f"{name}.parquet")
+    (folder / "qrels").mkdir()
+    lines = "\n".join("\t".join(map(str, row.values())) for row in QRELS)
+    (folder / "qrels" / "test.tsv.gz").write_bytes(gzip.compress(lines.encode()))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        save_to_disk,
+        write_parquet,
+        write_beir_repository,
+        write_compressed_beir,
+        write_tables_with_compressed_qrels,
+    ],
+)
 def test_tables_of_hugging_face_are_a_test_set(write: Any, tmp_path: Path) -> None:
     folder = tmp_path / "animals"
     write(folder)

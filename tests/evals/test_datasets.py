@@ -98,6 +98,23 @@ def test_a_question_that_is_a_document_is_left_out_of_its_own_ranking(beir: Writ
     assert sentence in describe_weaknesses(test_set, {"keyword": run}, "mrr@10")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "q1, cats, 1\nq2, dogs, 2\n",
+        'query id; document id; score\nq1; "cats"; 1\nq2;dogs;2\n',
+        "q1 0 cats 1\nq2 0 dogs 2\n",
+        f"query,document,grade\nq1,cats,1\nq1,{'x' * 200_000},1\nq2,dogs,2\n",
+    ],
+)
+def test_qrels_may_be_a_csv_with_blanks_and_overlong_cells(beir: WriteTestSet, rows: str) -> None:
+    root = beir()
+    (root / "qrels.tsv").write_text(rows)
+    test_set = load_test_set(root)
+    assert test_set.qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
+    assert [one[:18] for one in test_set.problems] == ["qrels.tsv, line 3:"] * ("xxx" in rows)
+
+
 def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteTestSet) -> None:
     root = beir(asked={"1": ("Cats?", {}), "\u20282\x85x": ("Dogs?", {})})
     rows = "\r\n\t\r\nquery-id\tcorpus-id\tscore\r\n1\tca\x00ts\t1.0\r\n\r\n\u20282\x85x\tdogs\t2\r\n"

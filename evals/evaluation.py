@@ -430,7 +430,10 @@ class Slice(Value):
 
 @dataclass(frozen=True, slots=True)
 class Slices(Value):
-    """The runs on each slice, largest first; tests and intervals are corrected for all comparisons of all slices."""
+    """The runs on each slice, in the order of ``group_questions``.
+
+    Tests and intervals are corrected for all comparisons of all slices.
+    """
 
     by: str
     metric: str

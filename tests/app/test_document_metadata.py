@@ -54,6 +54,7 @@ def test_of_two_people_who_edit_a_document_neither_loses_a_change(wb, folder):
     save_document(wb, shown, "Gauge", {"status": "final"})
     both = save_document(wb, shown, shown.title, {"author": "Ana"})  # who sees the document as it was before
     assert (both.title, both.metadata["status"], both.metadata["author"]) == ("Gauge", "final", "Ana")
+    assert save_document(wb, shown, "Gauge", {"status": "final"}).title == "Gauge"  # both entered the same
     for title, changes, kept in (("Tide", {}, "title: Gauge"), (shown.title, {"status": None}, "status: final")):
         with pytest.raises(Conflict, match=kept):
             save_document(wb, shown, title, changes)

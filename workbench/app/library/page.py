@@ -165,11 +165,13 @@ def save_document(
 ) -> Document:
     """Save what was edited; ``before`` is the document that was shown. Raises Conflict if others changed the same."""
     now = wb.documents.get(before.id)
-    changed = {name: now.metadata.get(name) for name in changes if now.metadata.get(name) != before.metadata.get(name)}
-    if before.title not in (title, now.title):
-        changed["title"] = now.title
+    found = {name: (now.metadata.get(name), before.metadata.get(name), new) for name, new in changes.items()}
+    if title != before.title:
+        found["title"] = (now.title, before.title, title)
+    changed = {name: value for name, (value, *known) in found.items() if value not in known}
     if changed:
-        values = ", ".join(f"{name}: {value or 'removed'}" for name, value in changed.items())
+        shown = list_metadata(now) | {"title": now.title}
+        values = ", ".join(f"{name}: {shown.get(name, 'removed')}" for name in changed)
         raise Conflict(f"Changed by someone else while you edited: {values}. Open the document again.")
     return wb.documents.update(before.id, title=None if title == before.title else title, metadata=changes).document
 

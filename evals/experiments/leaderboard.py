@@ -720,7 +720,7 @@ def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Ve
     too_large = drop > (bar.max_drop or 0.0) + 1e-9
     state = "failed" if too_large and difference.significant else "passed"
     change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
-    if difference.unjudged:
+    if too_large and difference.unjudged:
         detail = f"{change}; not decidable: {difference.unjudged:.0%} of the pool is unjudged"
         return Verdict(title, bar.run, bar.metric, bar.allowance, mean, "undecided", detail)
     counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"

@@ -114,6 +114,9 @@ def test_a_pool_of_which_little_is_judged_has_no_winner() -> None:
             Bar("other", "mrr@10", against="own", max_drop=0.1),
         ]
         gain, fall = (bar.state for bar in judge_bars("Pool", bars, runs))
+        same = Bar("other", "mrr@10", max_drop=0.1)  # no worse than its baseline
+        before = {"other": {"mrr@10": runs["other"].values["mrr@10"]}}
+        assert [bar.state for bar in judge_bars("Pool", [same], runs, before)] == ["passed"]
         return find_winner_name("own", found), describe_outcome("own", found), gain, fall
 
     said = "Not decided: own leads, but other may be as good; 78% of the pool is unjudged."

@@ -100,7 +100,8 @@ def read_csv(
                 raise InvalidInput("It is not UTF-8 text; convert the file.")
             question = _parse_question(row, ids, texts)
             name = row.get("rater") or rater
-            if name and not row.get("grade", "relevant") and row.get("document"):
+            if name and not row.get("grade", "relevant") and (row.get("document") or row.get("quote")):
+                questions.setdefault(question.id, question)
                 raise InvalidInput(f"The grade of {name} is missing.")
             judgment = _parse_judgment(question.id, row, catalogue, test_set.grades)
             kind = _parse_kind(row.get("judge", ""))

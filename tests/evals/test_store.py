@@ -220,6 +220,17 @@ def test_a_rater_without_a_grade_has_not_judged_and_spreadsheets_may_write_2_0_a
     assert import_csv(wb, store, mine, text).judgments == 2  # without a rater, a list of relevant documents
 
 
+def test_a_quote_without_a_grade_is_no_judgment_of_a_rater_but_its_question_is_kept(
+    wb: Workbench, store: TestSetStore, mine: str
+) -> None:
+    before = len(store.load(mine).questions)
+    text = "question,quote,grade,reference_answer\nWho purrs at night?,Cats purr,,A cat\n"
+    report = import_csv(wb, store, mine, text, "Ada")
+    assert (report.judgments, report.problems) == (0, ("Row 2: The grade of Ada is missing.",))
+    questions = store.load(mine).questions
+    assert [one.reference_answer for one in questions[before:]] == ["A cat"]
+
+
 def test_qrels_come_back_with_blanks_in_names_compressed_or_as_a_csv(
     wb: Workbench, beir: WriteTestSet, tmp_path: Path
 ) -> None:

@@ -925,6 +925,7 @@ def estimate_cost(
     """
     if budget is not None and budget <= 0:
         raise InvalidInput(f"Invalid budget {budget:g}; use a number of dollars above 0.")
+    cells = [cell for cell in cells if not cell.file_hash]  # run files cost nothing
     prices, total, parts = Prices.from_settings(wb.settings), 0.0, dict[str, None]()
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
     calls, tokens = 0, 0.0  # of LLMs
@@ -966,7 +967,10 @@ def estimate_cost(
 
 
 def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], *, judges: bool) -> str:
-    """Return how long a run takes by the times of stored runs of the same strategies and models, if there are any."""
+    """Return how long a run takes by stored runs of its strategies and embedding models, if there are any.
+
+    Their LLMs, rerankers and depths may have been others.
+    """
     known = RunTables(wb.corpus.database).mean_times([cell.strategy for cell in cells])
     times: list[float | None] = [None] if judges else []
     for cell in cells:
@@ -976,7 +980,8 @@ def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], *, j
         times.append(None if one is None else one * len(asked) / 1000)
     if None in times:
         return "How long it takes is unknown: experiments have not measured all of it."
-    return f"It takes about {sum(one or 0 for one in times):,.1f} s, by stored runs, without indexing."
+    took = sum(one or 0 for one in times)
+    return f"It takes about {took:,.1f} s by stored runs, whatever their LLM and depth, without indexing."
 
 
 NO_PRICE = "no price is known"  # the end of an estimate in which a budget could not stop anything

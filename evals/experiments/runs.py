@@ -1505,6 +1505,8 @@ def _read_run_table(name: str, content: str, delimiter: str) -> Iterator[_RunRow
 
 
 def _read_number(text: str) -> float:
+    if re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text.strip()):  # a thousand and more, or a decimal comma
+        raise ValueError(text)
     number = float(text.replace(",", "."))  # 0,87 as spreadsheets of many countries write it
     if not math.isfinite(number):
         raise ValueError(text)

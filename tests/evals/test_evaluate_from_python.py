@@ -174,3 +174,6 @@ def test_a_run_file_with_semicolons_is_read_and_repeated_documents_are_reported(
     values = result.strategies["theirs"].values["hit@1"]
     assert [values[key] for key in ("q1", "q2", "q3")] == [1.0, 1.0, 0.0]
     assert "theirs repeats documents in 1 line; the best rank of each counts." in result.notes
+    run_file.write_text("query;document;score\nq1;dogs;987\nq1;cats;0,875\nq1;fish;1,234\n")  # 1234 or 1.234
+    with pytest.raises(InvalidInput, match="Line 4 of the run file 'theirs' is invalid"):
+        wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files={"theirs": run_file}, on_progress=quiet)

@@ -159,6 +159,7 @@ class UnmarkedName(zipfile.ZipInfo):
         (["销售报告.txt", "会议记录.txt"], "gbk"),
         (["отчёт за год.txt"], "cp866"),
         (["Bücher.txt", "Übersicht.txt"], "cp437"),
+        (["Año.txt", "Compañía.txt", "Straße.txt"], "cp850"),
         (["résumé.txt"], "utf-8"),
     ],
 )

@@ -88,24 +88,37 @@ def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]
 def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfile.ZipInfo]]:
     """Yield the files with their names, numbered if they repeat. Names not marked as UTF-8 are decoded like texts."""
     times: Counter[str] = Counter()
-    unmarked = [info for info in infos if not info.flag_bits & UTF8_NAME_FLAG]
-    written = "\n".join(info.filename.replace("\n", " ") for info in unmarked).encode("cp437", "replace")
-    codec, _ = guess_encoding(written)
-    if codec == "mac_roman":  # macOS writes UTF-8
-        codec = "cp437"
-    if written.decode(errors="ignore").encode() == written:
-        codec = "utf-8"
-    decoded = dict(zip(map(id, unmarked), written.decode(codec, "replace").split("\n"), strict=False))
+    decoded = _decode_names([info.filename for info in infos if not info.flag_bits & UTF8_NAME_FLAG])
     for info in infos:
         if info.is_dir():
             continue
-        path = PurePosixPath(decoded.get(id(info), info.filename))
+        is_marked = info.flag_bits & UTF8_NAME_FLAG
+        path = PurePosixPath(info.filename if is_marked else decoded[info.filename])
         name = str(path)
         while times[name]:
             times[str(path)] += 1
             name = str(path.with_stem(f"{path.stem} ({times[str(path)]})"))
         times[name] = 1
         yield name, info
+
+
+def _decode_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names of members, read as CP437, in their own encoding: UTF-8, or one that makes most letters foreign."""
+    decoded: dict[str, str] = {}
+    for name in names:
+        try:
+            decoded[name] = name.encode("cp437").decode()
+        except UnicodeError:
+            decoded[name] = name
+    foreign = [name for name, own in decoded.items() if name == own and not name.isascii()]
+    written = "\n".join(foreign).encode("cp437", "replace")
+    codec, _ = guess_encoding(written) if foreign else ("cp437", 0.0)
+    guessed = written.decode(codec, "replace").split("\n")
+    letters = [letter for name in guessed for letter in PurePosixPath(name).stem if letter.isalpha()]
+    is_foreign = 2 * sum(not letter.isascii() for letter in letters) > len(letters)
+    if is_foreign and codec != "mac_roman":  # macOS writes UTF-8
+        decoded |= dict(zip(foreign, guessed, strict=True))
+    return decoded
 
 
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:

@@ -177,17 +177,17 @@ NAME_DATE = re.compile(
 )
 MONTHS = (  # first letters without accents, in 20 languages of Europe; the longest start of a name decides
     ("jan", "ene", "gen", "sty", "янв", "tam", "led", "oca", "ιαν", "ian"),
-    ("feb", "fev", "lut", "фев", "hel", "uno", "sub", "φεβ"),
+    ("feb", "fev", "lut", "фев", "hel", "uno", "suba", "φεβ"),
     ("mar", "mrz", "maa", "mrt", "мар", "bre", "μαρ"),
-    ("apr", "avr", "abr", "kwi", "апр", "huh", "dub", "nis", "απρ"),
+    ("apr", "avr", "abr", "kwi", "апр", "huh", "dube", "dubn", "nis", "απρ"),
     ("may", "mai", "mei", "mag", "maj", "маи", "мая", "tou", "kve", "μαι"),
-    ("jun", "juin", "giu", "cze", "июн", "kes", "cerv", "cvn", "haz", "ιουν", "iun"),
-    ("jul", "juil", "lug", "lip", "июл", "hei", "cervenc", "cvc", "tem", "ιουλ", "iul"),
+    ("jun", "juin", "giu", "cze", "июн", "kes", "cerv", "cvn", "haz", "ιουν", "iun", "lipnj"),
+    ("jul", "juil", "lug", "lip", "июл", "hei", "cervenc", "cvc", "tem", "ιουλ", "iul", "srpnj"),
     ("aug", "aou", "ago", "sie", "авг", "elo", "srp", "agu", "αυγ"),
     ("sep", "set", "wrz", "сен", "syy", "zar", "eyl", "sze", "σεπ"),
     ("oct", "okt", "ott", "out", "paz", "окт", "lok", "rij", "eki", "οκτ"),
     ("nov", "lis", "ноя", "marr", "kas", "νοε", "noi"),
-    ("dec", "dez", "dic", "des", "gru", "дек", "jou", "pros", "ara", "δεκ"),
+    ("dec", "dez", "dic", "des", "gru", "дек", "jou", "prosi", "ara", "δεκ"),
 )  # fmt: skip
 
 

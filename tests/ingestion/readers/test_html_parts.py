@@ -118,8 +118,18 @@ def test_an_answer_whose_question_is_far_above_follows_its_question() -> None:
     assert read(LINKED_ANSWERS + page).text.split("\n\n")[4:6] == ["Who sells rope?", "The chandler on the east pier."]
 
 
+def test_texts_of_linked_data_are_added_once_and_questions_without_an_answer_not() -> None:
+    body = '{"@type": "%s", "articleBody": "桟橋の門は朝六時に開きます。"}'
+    listed = '{"@type": "ItemList", "itemListElement": [{"name": "How do you choose pears?"}]}'
+    blocks = [body % "Article", body % "NewsArticle", listed]
+    scripts = "".join(f'<script type="application/ld+json">{block}</script>' for block in blocks)
+    assert read(f"{scripts}<p>Apples.</p>").text == "Apples.\n\n桟橋の門は朝六時に開きます。"
+    assert read(f"{scripts}<p>桟橋の<b>門</b>は朝六時に開きます。</p>").text == "桟橋の**門**は朝六時に開きます。"
+
+
 def test_images_without_alternative_text_are_counted_on_websites_outside_their_margins() -> None:
     images = "<main><p>The pier.</p><img src=pier.png><img src=line.png alt=''></main>"
+    images += "<img src=visit.png width=1 height=1><noscript><img src=visit.png></noscript>"
     page = parse_page(f"<header><img src=logo.png></header>{images}")
     assert page is not None
     with open_reading() as reading:

@@ -935,9 +935,9 @@ OPENS = "The harbour opens at nine."
             {
                 "FT": NameObject("/Tx"),
                 "Rect": RECTANGLE,
-                "RV": TextStringObject("<body><p>Crane <b>seven</b> is broken</p></body>"),
+                "RV": TextStringObject("<body><p>Crane <b>seven</b> &amp; eight</p><p>are broken</p></body>"),
             },
-            "Berth: Crane seven is broken",
+            "Berth: Crane seven & eight are broken",
         ),
         (
             {

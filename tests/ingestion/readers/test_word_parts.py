@@ -512,6 +512,13 @@ def test_a_picture_without_alternative_text_is_counted_next_to_one_with_two() ->
     assert document.metadata["left_out"] == {"images without alternative text": 1}
 
 
+def test_runs_of_one_format_keep_the_tabs_and_paragraphs_between_them() -> None:
+    bold = "<w:r><w:rPr><w:b/></w:rPr>{}</w:r>"
+    tab, texts = bold.format("<w:tab/>"), [bold.format(f"<w:t>{text}</w:t>") for text in ("Item", "one", "two")]
+    assert read(f"<w:p>{tab.join(texts)}</w:p>").text == "**Item one two**"
+    assert read("".join(f"<w:p>{text}{tab}</w:p>" for text in texts)).text.split() == ["**Item**", "**one**", "**two**"]
+
+
 def test_a_file_of_360_000_runs_is_read_in_500_mb() -> None:
     layout = "<w:rPr>{}<w:rFonts w:ascii='Arial' w:hAnsi='Arial' w:cs='Arial'/><w:lang w:val='en-US'/></w:rPr>"
     run = f"<w:r w:rsidR='00A1'>{layout}<w:t xml:space='preserve'>word </w:t></w:r>".replace("'", '"')

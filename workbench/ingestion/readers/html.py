@@ -610,13 +610,18 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_f
     text = convert_element(content)
     if len(text.split()) < MIN_PAGE_WORDS:
         leave_out("parts that scripts draw", has_scripts and not linked)
-    words = set(re.findall(r"\w+", text.casefold()))
+    words = set(LINKED_WORD.findall(text.casefold()))
     for before, added in pairwise(["", *linked]):
-        own = set(re.findall(r"\w+", added.casefold()))
-        if len(own & words) < MAX_LINKED_SHARE * len(own):
+        own = set(LINKED_WORD.findall(added.casefold()))
+        is_question = added.endswith("?") and "\n" not in added  # added with its answer
+        if len(own & words) < MAX_LINKED_SHARE * len(own) and not is_question:
             asked = before if before.endswith("?") and not text.endswith(before) else ""
             text = "\n\n".join(filter(None, (text.strip(), asked, added)))
+            words |= own
     return Draft(text, title or _element_text(content.find(".//h1")), metadata)
+
+
+LINKED_WORD = re.compile(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]")  # scripts without blanks by character
 
 
 def _list_linked_texts(root: HtmlElement) -> Iterator[str]:
@@ -957,14 +962,18 @@ def _open_drawing(element: HtmlElement) -> None:
         _replace_element(element, APART_TAG, ", ".join(filter(None, words)))
 
 
+TINY = ("0", "1", "0px", "1px")  # of images that count visits
+
+
 def _open_picture(element: HtmlElement, *, is_file: bool) -> None:
     """Replace an image with its alternative text, on a website only if it has several words; count one without."""
     words = (element.get("alt") or element.get("title") or "").split()
     if len(words) >= (1 if is_file else MIN_ALT_WORDS):
         _replace_element(element, APART_TAG, " ".join(words))
     elif element.get("alt") is None and element.tag == "img":
-        around = () if is_file else element.iterancestors("nav", "header", "footer")
-        leave_out("images without alternative text", next(iter(around), None) is None)
+        around = element.iterancestors("noscript", *(() if is_file else ("nav", "header", "footer")))
+        is_seen = element.get("width") not in TINY and "display:none" not in (element.get("style") or "")
+        leave_out("images without alternative text", is_seen and next(iter(around), None) is None)
 
 
 def _write_scripts(root: HtmlElement) -> None:

@@ -29,7 +29,7 @@ ENTRY_TYPES = ("text/calendar", "text/vcard", "text/x-vcard")
 MAILBOX_LINE = re.compile(
     rb"(?:\A|(?<=\n)(?=[^\n]{0,400}\n(?:[\w-]+:|>From )))From [^\n]{0,200}?\b[A-Z][a-z]{2},? +"
     rb"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2} +[A-Z][a-z]{2}),?(?: +\d{4})? +\d\d:\d\d(?::\d\d)?"
-    rb"(?: +(?:[+-]?\d{4}|\(?[A-Z]{1,5}\)?|remote from \S{1,80}))*[ \t\r]*\n"
+    rb"(?: +(?:[+-]?\d{4}|(?:[A-Z]{1,5})?[+-]\d\d:?\d\d|\(?[A-Z]{1,5}\)?|remote from \S{1,80}))*[ \t\r]*\n"
 )
 FOLD = re.compile(r"\r?\n[ \t]+")
 ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")

@@ -571,12 +571,12 @@ def _insert_file(package: Package, mark: re.Match[str]) -> str:
 def _read_included(package: Package, path: str) -> str:
     """Return the text of a file that Word inserts into the document, or "" if it is damaged or its format unknown."""
     data = package.read(path) or b""
-    with suppress(UnreadableDocument):
+    with suppress(UnreadableDocument, OSError, KeyError, ValueError):
         if data.startswith(b"PK"):
             return read_docx(data, path).text
         if data.startswith(b"{\\rtf"):
             return read_rtf(data, path).text.strip()
-        if not re.match(rb"(?i)MIME-Version:|From:", data):
+        if data and not re.match(rb"(?i)MIME-Version:|From:", data):
             text = decode_text(data, path, find_charset(data))
             return convert_fragment(text) if re.match(r"\s*<", text) else text
     leave_out("embedded files")
@@ -686,10 +686,12 @@ def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
 # The appearance of text: an element and its attributes take about 500 bytes.
 LAYOUT = re.compile(
     rb"<w:(?:rFonts(?![^>]*(?:Symbol|dings))|lang|szCs|sz|spacing|color|kern|noProof|bCs|iCs|proofErr)\b[^<>]*/>"
-    rb'| w:rsid\w*="[^"]*"| xml:space="preserve"'
+    rb'|(?: w:rsid\w*="[^"]*"| xml:space="preserve")(?=[^<>]*>)'
 )
 RUN_TEXT = rb"<w:t>[^<]*</w:t></w:r>"
-SAME_RUNS = re.compile(rb"(<w:r>(?:<w:rPr>(?:<[^>]*>)*?</w:rPr>)?)" + RUN_TEXT + rb"(?:\1" + RUN_TEXT + rb"){1,200}")
+SAME_RUNS = re.compile(
+    rb"(<w:r>(?:<w:rPr>(?:<(?!/w:rPr>)[^>]*+>)*+</w:rPr>)?+)" + RUN_TEXT + rb"(?:\1" + RUN_TEXT + rb"){1,200}"
+)
 
 
 def _join_runs(data: bytes) -> bytes:

@@ -52,7 +52,8 @@ def read_json(data: bytes, name: str) -> Draft:
         value = JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
-            return _records(text, name)
+            with suppress(UnreadableDocument):
+                return _records(text, name)
         leave_out(f"files that are not valid JSON, kept as text, with the first error in line {error.lineno}")
         return Draft(text)
     return Draft(flatten_json(value), _find_title(value), _find_dates(value))

@@ -210,9 +210,9 @@ def decode_boxes(page: ParsedPage, glyphs: PageGlyphs) -> None:
     letters, others = set[str](), set[str]()
     for match in re.finditer("[\uf020-\uf0ff]|(?<!\\S)(?:[^\\W\\d_]|[¨£])(?!\\S)", glyphs.text):
         letter, name = chr(ord(match[0]) % 0xF000), glyphs.read_font(match.start())
-        if "wingdings" in name:
+        if "wingdings" in name and not re.search(r"wingdings[ -]?3", name):
             letters.add(letter)
-        elif letter == match[0] or "symbol" in name:
+        elif letter == match[0] or name:  # the private characters of each font are its own
             others.add(letter)
     letters &= WINGDINGS.keys() - others
     codes = {code: box for code, box in BOX_CODES.items() if chr(code - 0xF000) not in others}
@@ -598,15 +598,19 @@ def find_charts(page: ParsedPage, garbled: Collection[str] = ()) -> PageCharts:
     return PageCharts(share, boxes, captions, tuple(garbled))
 
 
+MIN_REMOVED_CHARS = 4  # of a garbled line; shorter ones may be words elsewhere on the page
+
+
 def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
     """Return a page's texts with the words of its images, each group after the nearest caption.
 
     Without a caption they become the last block. Garbled lines are removed if there are words.
     """
     blocks = list(texts.blocks)
-    for line in charts.garbled if words else ():
-        whole = re.compile(rf"(?<!\S){re.escape(line.strip())}(?!\S)")
-        blocks = [whole.sub("", block).strip() for block in blocks]
+    for line in (line.strip() for line in charts.garbled if words):
+        if len(line) >= MIN_REMOVED_CHARS:
+            whole = re.compile(rf"(?<!\S){re.escape(line)}(?!\S)")
+            blocks = [whole.sub("", block).strip() for block in blocks]
     for group in words:
         if charts.captions:
             place = min(charts.captions, key=lambda caption: abs(caption[1] - group.middle))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import logging
 import re
@@ -228,6 +229,7 @@ def _rebuild_file(data: bytes) -> bytes:
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     catalogs, pages = ([] if b"/Encrypt" in data else part.findall(data) for part in (CATALOG, PAGE))
+    pages = list(dict.fromkeys(pages))  # an update repeats the pages that it changes
     leave_out(DAMAGED_PARTS, bool(catalogs or pages))
     tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(b"%s R" % page for page in pages))
     root = b"%s R" % catalogs[-1] if catalogs else b"<</Type/Catalog/Pages %s>>" % tree
@@ -583,7 +585,8 @@ def _describe_annotation(note: DictionaryObject) -> str:
     if kind == "/Sig" and isinstance(value, dict):
         signed = cast("dict[str, Any]", value)
         value = [signed[key] for key in ("/Name", "/Reason", "/Location") if key in signed]
-    value = TAG.sub("", rich) if isinstance(rich, str) and rich else value
+    if isinstance(rich, str) and rich:
+        value = html.unescape(TAG.sub("", re.sub(r"</p>|<br[^>]*>", " ", rich)))
     state = state if "/Subtype" in note else value  # of a field without a place on a page
     is_checked, flags = state not in ("", "/Off"), cast("int", flags or 0)
     if kind == "/Btn" and not flags & PUSH_BUTTON_FLAG and (is_checked or not flags & RADIO_FLAG):
@@ -646,8 +649,8 @@ def _is_damaged(page: PageObject) -> bool:
     for one in contents if isinstance(contents, list) else [contents]:
         stream = one.get_object()
         if stream.get("/Filter") in ("/FlateDecode", ["/FlateDecode"]) and stream._data:
-            unpacked = zlib.decompressobj()
-            unpacked.decompress(stream._data)
+            unpacked = zlib.decompressobj(-zlib.MAX_WBITS)  # without the checksum at the end, which may be missing
+            unpacked.decompress(stream._data[2:])
             if not unpacked.eof:
                 return True
     return False
@@ -665,11 +668,13 @@ def _add_field_values(reader: PdfReader, numbers: Mapping[int, int], texts: dict
     Fields off all pages are added to the last one, as hidden text.
     """
     for page, text, is_hidden in _find_field_values(reader):
+        if not text:
+            continue
         number = numbers.get(page, max(texts, default=1))
         before = texts.get(number, "")
         if not is_hidden:
             texts[number] = _add_lines(before, [normalise(text)], before).strip()
-        elif text and take_hidden("form fields on no page"):
+        elif take_hidden("form fields on no page"):
             texts[number] = "\n\n".join(filter(None, [before, normalise(text) + HIDDEN_MARK]))
 
 

@@ -479,6 +479,23 @@ def test_comments_follow_their_paragraphs_and_the_option_for_hidden_parts_leaves
     assert without.metadata["left_out"] == {"comments": 2}
 
 
+@pytest.mark.parametrize("versions", [("0", "0"), ("0", "1"), ("01", "0")])
+def test_a_comment_in_a_text_box_stored_in_two_versions_is_read_once(versions: tuple[str, str]) -> None:
+    notes = "".join(f"<w:comment w:id='{key}'>{paragraph(f'Note {key}')}</w:comment>" for key in "01")
+    comments = {"comments.xml": ("comments", f"<w:comments {NAMESPACES}>{notes}</w:comments>")}
+    boxes = [
+        "<w:pict><v:textbox><w:txbxContent><w:p><w:r><w:t>Box</w:t></w:r>"
+        + "".join(f"<w:r><w:commentReference w:id='{key}'/></w:r>" for key in keys)
+        + "</w:p></w:txbxContent></v:textbox></w:pict>"
+        for keys in versions
+    ]
+    both = f"<mc:Choice Requires='wps'>{boxes[0]}</mc:Choice><mc:Fallback>{boxes[1]}</mc:Fallback>"
+    document = read(f"<w:p><w:r><mc:AlternateContent>{both}</mc:AlternateContent></w:r></w:p>", comments)
+    shown = [f"[Comment: Note {key}]" for key in versions[0]]
+    assert document.text.split("\n\n") == ["Box", *shown]
+    assert document.metadata.get("left_out", {}) == ({} if len(shown) == 2 else {"comments": 1})
+
+
 def test_files_that_word_inserts_are_read_in_their_place() -> None:
     parts = {
         "page.html": ("aFChunk", "<table><tr><td>Rope</td><td>12 m</td></tr></table>"),

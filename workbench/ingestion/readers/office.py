@@ -708,7 +708,10 @@ def _join_runs(data: bytes) -> bytes:
 
 def _load_part(package: Package, path: str) -> WordPart | None:
     root = package.parse(path, _join_runs)
-    return None if root is None else WordPart(path, root, package.links(path))
+    if root is None:
+        return None
+    choose_alternatives(root)
+    return WordPart(path, root, package.links(path))
 
 
 DELETED_TEXTS = "texts deleted under change tracking"
@@ -791,8 +794,7 @@ RENAMED_TAGS = {"ptab": "tab", "cr": "br"}
 
 
 def _simplify(root: XmlElement) -> None:
-    """Choose the newer of alternative contents, and unwrap, remove or rename elements that mammoth does not support."""
-    choose_alternatives(root)
+    """Unwrap, remove or rename elements that mammoth does not support."""
     for element in list(root.iter(*(WORD + name for name in (*UNWRAPPED_TAGS, *REMOVED_TAGS, *RENAMED_TAGS, "br")))):
         name = local_name(element)
         if name in UNWRAPPED_TAGS:

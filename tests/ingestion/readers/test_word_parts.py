@@ -513,6 +513,24 @@ def test_files_that_word_inserts_are_read_in_their_place() -> None:
     assert table.text.count("| Rope | Twelve \\| 12 metres |") == 2
 
 
+def test_inserted_files_that_are_elsewhere_or_missing_are_counted_also_in_a_header() -> None:
+    outside = "<w:altChunk r:id='gone'/><w:altChunk r:id='none'/><w:altChunk/>"
+    header = f"<w:hdr {NAMESPACES}>{outside}</w:hdr>"
+    reference = "<w:sectPr><w:headerReference r:id='head'/></w:sectPr>"
+    source = io.BytesIO(word_file(outside + paragraph("Text.") + reference, {"head.xml": ("header", header)}))
+    targets = (("gone", 'Target="gone.docx"'), ("none", 'Target="https://a.example/" TargetMode="External"'))
+    links = (
+        f'<Relationship Id="{key}" Type="{SCHEMAS}/officeDocument/2006/relationships/aFChunk" {target}/>'
+        for key, target in targets
+    )
+    relations = f'<Relationships xmlns="{SCHEMAS}/package/2006/relationships">{"".join(links)}</Relationships>'
+    with zipfile.ZipFile(source, "a") as package:
+        package.writestr("word/_rels/head.xml.rels", relations)
+    document = read_bytes(source.getvalue(), "plan.docx")
+    assert document.text == "Text."
+    assert document.metadata["left_out"] == {"inserted files that are missing in the file": 6}
+
+
 def test_an_arrow_above_a_group_is_no_brace() -> None:
     group = "<m:oMath><m:groupChr><m:groupChrPr><m:chr m:val='→'/><m:pos m:val='top'/></m:groupChrPr>"
     group += "<m:e><m:r><m:t>yields</m:t></m:r></m:e></m:groupChr></m:oMath>"

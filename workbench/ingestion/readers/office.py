@@ -579,7 +579,7 @@ def _read_included(package: Package, path: str) -> str:
         if data and not re.match(rb"(?i)MIME-Version:|From:", data):
             text = decode_text(data, path, find_charset(data))
             return convert_fragment(text) if re.match(r"\s*<", text) else text
-    leave_out("embedded files")
+    leave_out("embedded files" if data else "inserted files that are missing in the file")
     return ""
 
 
@@ -736,7 +736,7 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _prepare_fields(part.root)
     _write_form_fields(part.root)
     for chunk in list(part.root.iter(WORD + "altChunk")):
-        path = part.links.get(chunk.get(RELATION + "id") or "", ("", ""))[1]
+        path = part.links.get(chunk.get(RELATION + "id") or "", ("", "missing"))[1]
         replace_element(chunk, [make_paragraph(f"\ue000{path}\ue001")])
     _prepare_tables(part.root)
     _write_drawings(package, part)

@@ -7,6 +7,7 @@ import random
 import zipfile
 from collections.abc import Callable
 
+import docx
 import pytest
 
 from tests.ingestion import files
@@ -227,6 +228,23 @@ def read_rich(text: bytes) -> RawDocument:
 ])  # fmt: skip
 def test_raised_figures_fonts_list_numbers_and_cells_of_rich_text(source: bytes, text: str) -> None:
     assert read_rich(source).text.strip() == text
+
+
+def test_characters_for_private_use_are_kept() -> None:
+    """Icon fonts use them, and readers once used them to mark places of the text."""
+    icons = "\ue000styles.xml\ue001 " + "".join(map(chr, range(0xE000, 0xE010))) + "\ue0f0"
+    document = docx.Document()
+    document.add_paragraph(icons)
+    target = io.BytesIO()
+    document.save(target)
+    rich = "".join(f"\\u{ord(sign) - 0x1_0000}?" if sign > "\x7f" else sign for sign in icons)
+    for data, name in (
+        (target.getvalue(), "a.docx"),
+        (f"{{\\rtf1\\ansi {rich}}}".encode(), "a.rtf"),
+        (f"<pre><code>{icons}</code></pre>".encode(), "a.html"),
+    ):
+        read = read_bytes(data, name)
+        assert icons in read.text and "left_out" not in read.metadata
 
 
 def test_hidden_rich_text_is_marked_or_left_out() -> None:

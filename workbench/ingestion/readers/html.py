@@ -45,7 +45,7 @@ LINE_NUMBERS = re.compile(r"[\s\d.:|]*")
 LINES_CLASS = re.compile(
     r"(?:^|\s)(?:fragment|cm-content|CodeMirror-code|view-lines|ace_text-layer|linenums|ltx_listing|enlighter)(?:$|\s)"
 )
-MARK = "\ue0f0"  # private character around a number that may be the number of its line
+MARK = "\ufdd0"  # around a number that may be that of its line; no text may have this character
 MARKED_LINE = re.compile(rf"{MARK}\s*(\d+)\s*{MARK}")
 CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code|geshi)(?:$|\s|-)", re.IGNORECASE)
 CODE_BLOCK_CLASS = re.compile(r"(?:^|\s)(?:code-?block|source-?code)(?:$|\s)", re.IGNORECASE)

@@ -558,7 +558,7 @@ def read_docx(data: bytes, name: str) -> Draft:
     return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
 
 
-INCLUDED_FILE = re.compile("\ue000(.*?)\ue001")  # its path, between characters without a meaning
+INCLUDED_FILE = re.compile("\ufdd0(.*?)\ufdd1")  # its path, between characters that no text may have
 
 
 def _insert_file(package: Package, mark: re.Match[str]) -> str:
@@ -737,7 +737,7 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     _write_form_fields(part.root)
     for chunk in list(part.root.iter(WORD + "altChunk")):
         path = part.links.get(chunk.get(RELATION + "id") or "", ("", "missing"))[1]
-        replace_element(chunk, [make_paragraph(f"\ue000{path}\ue001")])
+        replace_element(chunk, [make_paragraph(f"\ufdd0{path}\ufdd1")])
     _prepare_tables(part.root)
     _write_drawings(package, part)
     _mark_hidden_rows(part.root)
@@ -1361,9 +1361,9 @@ RTF_TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 RTF_FONT_WITHOUT_CHARSET = re.compile(r"(\\f\d+)(?![^;]{0,200}\\fcharset)")
-RTF_BAR = "\ue000"  # a bar that is not the end of a cell
-# Around characters
-RTF_MARKS = {"raised": ("\ue001", "\ue002"), "struck": ("\ue005", "\ue006"), "hidden": ("\ue003", "\ue004")}
+# Characters that no text may have: for a bar that is not the end of a cell, and around texts with a property.
+RTF_BAR = "\ufdd0"
+RTF_MARKS = {"raised": ("\ufdd1", "\ufdd2"), "struck": ("\ufdd3", "\ufdd4"), "hidden": ("\ufdd5", "\ufdd6")}
 # The property that a control word sets, unless its number is 0, and those that it ends.
 RTF_SET = {
     "super": "raised", "up": "raised", "strike": "struck", "striked": "struck", "v": "hidden", "trowd": "table",

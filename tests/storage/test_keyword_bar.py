@@ -17,6 +17,7 @@ from workbench.ingestion.incoming import text_item
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.storage import postings as term_ranking
 from workbench.storage.passages import TermWeights
+from workbench.storage.postings import score_others
 from workbench.storage.ranking import EXACT_UP_TO, count_terms, fetch_query_terms, filter_passages, rank_by_terms
 from workbench.storage.store import PassageStore
 from workbench.types import ResolvedScope
@@ -95,6 +96,10 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
                 ranking.scores, key=lambda key: (-round(ranking.scores[key], 9), key)
             )
             assert len(ranking.scores) > 0
+            others = list(dict(everything[::7]))
+            scored = score_others(connection, store.index.name, weights, ranking, [*others, 10**9])
+            assert list(scored) == others
+            assert [round(score, 9) for score in scored.values()] == [round(s, 9) for _, s in everything[::7]]
 
 
 def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +119,12 @@ def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch:
         found = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0, at_once=0)
     [common] = [term.id for term in words.terms if term.term == "kardan"]
     assert found.scores == whole.scores
+    assert found.unread
     assert asked
     assert not any(common in ids for ids in asked)
+    with store.reading() as connection:
+        everything = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 500, 0).scores
+        assert score_others(connection, store.index.name, weights, found, list(everything)) == everything
 
 
 @pytest.mark.parametrize("size", [40, EXACT_UP_TO + 1], ids=["few", "many"])

@@ -94,12 +94,17 @@ class ScoredPassages:
 
     def look_up(self, ids: Sequence[int]) -> dict[int, float]:
         """Return the scores of given passages, in their order; those without one are omitted."""
+        found = self.within(np.unique(np.asarray(ids, np.int64)))
+        scores = dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
+        return {key: scores[key] for key in ids if key in scores}
+
+    def within(self, ids: Ids) -> ScoredPassages:
+        """Return the scores of given passages (sorted ids)."""
         if not len(self.ids):
-            return {}
-        wanted = np.asarray(ids, np.int64)
-        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        scores = self.scores[places].tolist()
-        return {key: scores[place] for place, key in enumerate(ids) if self.ids[places[place]] == key}
+            return self
+        places = np.searchsorted(self.ids, ids)
+        kept = places[np.take(self.ids, places, mode="clip") == ids]
+        return ScoredPassages(self.ids[kept], self.scores[kept])
 
     def above(self, score: float) -> ScoredPassages:
         kept = self.scores >= score
@@ -123,7 +128,8 @@ class LegRanking:
 
     scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
     others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
-    known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
+    known: ScoredPassages | None = None  # scores of all passages by the terms that the leg has read completely
+    unread: tuple[int, ...] = ()  # the other terms
     documents: dict[int, str] = field(default_factory=dict[int, str])  # of the passages, if the leg reads them
 
 
@@ -152,7 +158,7 @@ def rank_everything(
         hopeful = found.above(bar - at_most)
         if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < sum(counts[term] for term in rest):
             hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
-            return LegRanking(hopeful.best(limit))
+            return LegRanking(hopeful.best(limit), known=found, unread=tuple(rest))
         found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms.entries, within), terms), rest[1:]
     return LegRanking(found.best(limit), known=found)
 
@@ -177,6 +183,20 @@ def score_passages(connection: Connection, index: str, terms: TermWeights, ids: 
         terms,
     )
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
+
+
+def score_others(
+    connection: Connection, index: str, terms: TermWeights, ranking: LegRanking, ids: Sequence[int]
+) -> dict[int, float]:
+    """Return the same as ``score_passages``, reading only the terms that ``ranking`` has not read."""
+    if ranking.known is None:
+        return score_passages(connection, index, terms, ids)
+    if not ranking.unread:
+        return ranking.known.look_up(ids)
+    wanted = np.unique(np.asarray(ids, np.int64))
+    counts = {term: terms.postings[term] for term in ranking.unread}
+    unread = fetch_listed_postings(connection, index, counts, wanted, {})
+    return ranking.known.within(wanted).plus(unread, terms).look_up(ids)
 
 
 def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:

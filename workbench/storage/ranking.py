@@ -144,7 +144,7 @@ def _best_of_many(
         inside = filter_passages(connection, index, scope, list(ranking.scores))
         kept = {key: score for key, score in ranking.scores.items() if key in inside}
         if len(kept) >= limit or len(ranking.scores) < depth:
-            return LegRanking(dict(islice(kept.items(), limit)), known=ranking.known)
+            return replace(ranking, scores=dict(islice(kept.items(), limit)))
         depth *= DEPTH_GROWTH
 
 

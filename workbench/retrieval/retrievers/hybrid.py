@@ -29,7 +29,7 @@ from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.retrievers.vector import rank_by_vector
 from workbench.storage.database import Connection
 from workbench.storage.passages import hubness
-from workbench.storage.postings import score_passages
+from workbench.storage.postings import score_others
 from workbench.storage.ranking import LegRanking
 from workbench.types import DOCUMENT, KEYWORD, VECTOR, Leg, ParameterValue, TimedStep
 
@@ -148,9 +148,7 @@ def _search_both_legs(
     worded = rank_by_keywords(query, connection, pool)
     nearest = rank_by_vector(query, connection, pool, worded.scores)
     ids = list(nearest.scores)
-    if worded.known is not None:
-        return nearest, worded, worded.known.look_up(ids)
-    return nearest, worded, score_passages(connection, request.index.name, query.words.weights, ids)
+    return nearest, worded, score_others(connection, request.index.name, query.words.weights, worded, ids)
 
 
 def _subtract_hubness(

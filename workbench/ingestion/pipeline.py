@@ -192,11 +192,12 @@ class Pipeline:
 
         page_began: float | None = None
 
-        def on_page(page: int, pages: int) -> None:
+        def on_page(page: int, pages: int, is_slow: bool) -> None:
             nonlocal page_began
             stop_if_asked()
-            before, page_began = page_began, time.perf_counter()
-            tally.report_page(shown, page, pages, 0.0 if before is None else page_began - before)
+            before, page_began = page_began, time.perf_counter() if is_slow else None
+            seconds = None if page_began is None else page_began - (before or page_began)
+            tally.report_page(shown, page, pages, seconds)
 
         before = preparing.known_documents.get(item.key)
         try:

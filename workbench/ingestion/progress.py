@@ -265,10 +265,13 @@ class IngestProgress:
         self._is_loading = True
         self._tell(f"loading the model; {self._of_passages(self._vectors)} embedded")
 
-    def report_page(self, name: str, page: int, pages: int, seconds: float) -> None:
-        """Report the page being read by OCR, and the seconds that the previous one took."""
-        with self._lock:
-            self._forecast.record_page(page, pages, seconds)
+    def report_page(self, name: str, page: int, pages: int, seconds: float | None) -> None:
+        """Report the page being read by OCR, and the seconds that the previous one took, or (None) a parsed page."""
+        if seconds is not None:
+            with self._lock:
+                self._forecast.record_page(page, pages, seconds)
+        elif time.monotonic() - self._last_report < MESSAGE_INTERVAL_S:
+            return
         self._tell(f"reading {name} (page {page:,} of {pages:,}), {self._of_passages(self._vectors)} embedded")
 
     def note(self, notes: DocumentNotes) -> None:

@@ -189,6 +189,17 @@ def test_an_ingest_reads_a_large_pdf_in_another_process_and_leaves_no_process(wb
     assert not any("parser_process" in command for command in commands)
 
 
+def test_the_pages_of_a_long_pdf_are_reported(wb: Workbench, parser: ParserProcess, tmp_path: Path) -> None:
+    data = files.paged_pdf([[(700, f"The otter of page {page}.")] for page in range(1, 601)])
+    pages: list[tuple[int, int, bool]] = []
+    read_bytes(data, "otters.pdf", on_page=lambda *page: pages.append(page), parser=parser)
+    assert pages == [(page, 600, False) for page in range(1, 601)]
+    (tmp_path / "otters.pdf").write_bytes(data)
+    messages: list[str] = []
+    wb.ingest([tmp_path], source="Animals", on_progress=lambda progress: messages.append(progress.message))
+    assert any(re.match(r"reading otters\.pdf \(page \d+ of 600\), ", message) for message in messages), messages
+
+
 def peak_memory(process: int) -> int:
     [line] = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024

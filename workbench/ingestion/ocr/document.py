@@ -149,7 +149,8 @@ def _join_lines(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> P
 # --- Pages read by OCR ---
 
 MIN_PAGE_CONFIDENCE = 0.9  # mean confidence of a page's words; pages below it are reported
-OnPage = Callable[[int, int], None]  # called with (page, pages) before each page; may raise to stop
+# Called with (page, pages, is_slow): after each page that was parsed, and before each that OCR reads, which is slow.
+OnPage = Callable[[int, int, bool], None]  # may raise to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +180,13 @@ def read_scans(
         numbers: Pages to read, from 1.
         total: Number of pages in the document.
         picture: Returns the image of a page.
-        on_page: Called with (page, pages) before each page; may raise to stop.
+        on_page: Called before each page; may raise to stop.
     """
     pages: dict[int, PageText] = {}
     failed: list[int] = []
     for number in numbers:
         if on_page is not None:
-            on_page(number, total)
+            on_page(number, total, True)
         try:
             page = read_page(picture(number), number)
         except Cancelled:

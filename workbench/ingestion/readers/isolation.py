@@ -89,11 +89,11 @@ class ParserRequest:
     options: ReadingOptions = DEFAULT_OPTIONS  # how to read it
 
 
-# "ready" (the process id) is sent once, "page" (page, pages) before each slow page, and "pages" (the page count)
-# after a trial of some pages.
+# "ready" (the process id) is sent once, "page" (page, pages, is_slow) after each page that was parsed and before each
+# slow page, and "pages" (the page count) after a trial of some pages.
 Frame: TypeAlias = (
     tuple[Literal["ready"], int]
-    | tuple[Literal["page"], tuple[int, int]]
+    | tuple[Literal["page"], tuple[int, int, bool]]
     | tuple[Literal["draft"], Draft]
     | tuple[Literal["pages"], int]
     | tuple[Literal["error"], str]
@@ -112,7 +112,7 @@ _Frames: TypeAlias = queue.SimpleQueue[Frame | None]
 
 
 class ParserCrashed(Exception):
-    """The process ended during a request. ``page`` is the last page that it reported, or None."""
+    """The process ended during a request. ``page`` is the last slow page that it reported, or None."""
 
     def __init__(self, cause: str, page: int | None) -> None:
         super().__init__(cause)
@@ -256,7 +256,7 @@ class ParserProcess:
             if frame[0] == "error":
                 raise UnreadableDocument(frame[1])
             if frame[0] == "page":
-                page = frame[1][0]
+                page = frame[1][0] if frame[1][2] else page
                 if on_page is not None:
                     on_page(*frame[1])
             elif frame[0] != "ready":

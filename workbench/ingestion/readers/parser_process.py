@@ -1,6 +1,6 @@
 """The parser process: ``python -m workbench.ingestion.readers.parser_process [BYTES]``.
 
-Requests and frames are pickles on stdin and stdout. It sends "ready" once, "page" (page, pages) before each slow page,
+Requests and frames are pickles on stdin and stdout. It sends "ready" once, "page" (page, pages, is_slow) for each page,
 then "draft" with the document, "pages" after trying some pages, or "error" with a message. BYTES limits its memory on
 systems that support limits; exceeding it ends the process. It exits when its input closes, so it never outlives the
 process that started it, even if that one was killed.
@@ -127,10 +127,11 @@ def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callabl
             if request.only is not None:
                 return "pages", parse_trial_pages(request.data, request.name, *request.only)
 
-            def on_page(page: int, pages: int) -> None:
-                lift()
-                give_back()
-                _send_frame(frames, ("page", (page, pages)))
+            def on_page(page: int, pages: int, is_slow: bool) -> None:
+                if is_slow:
+                    lift()
+                    give_back()
+                _send_frame(frames, ("page", (page, pages, is_slow)))
 
             return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
     except UnreadableDocument as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ from workbench.ingestion.readers.pdf.layout import (
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
     from liteparse.types import DocumentMetadata, ParsedPage, ParseResult
+
 
 # --- Page labels: from the file, or printed on its pages ---
 
@@ -184,7 +185,13 @@ def trim_preamble(data: bytes) -> bytes:
     return data[max(0, data.find(PDF_SIGNATURE, 0, MAX_SIGNATURE_OFFSET_BYTES)) :]
 
 
-def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: int | None = None) -> PdfPages:
+def read_pages(
+    data: bytes,
+    name: str,
+    left_out: Collection[int] = (),
+    window: int | None = None,
+    on_page: Callable[[int, int, bool], None] | None = None,
+) -> PdfPages:
     """Read the pages of a PDF.
 
     Args:
@@ -192,6 +199,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
         name: File name for messages.
         left_out: Pages that failed before; they are skipped and reported as failed.
         window: Pages parsed at once; by default 250, or fewer if pages have very many text items.
+        on_page: Called after each page; may raise to stop.
 
     Raises:
         UnreadableDocument: The file is encrypted or damaged.
@@ -210,7 +218,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             numbers = [page.page_num for page in result.pages]
             result = _parse(_make_parser(_format_ranges(numbers), on_side), data, name)
             turned |= on_side
-        pages, odd = _pack_pages(result, data)
+        pages, odd = _pack_pages(result, data, on_page)
         failed.update(odd)
         packed += pages
         del result  # frees its memory before the next window is parsed
@@ -304,7 +312,9 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
     )
 
 
-def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int]]:
+def _pack_pages(
+    result: ParseResult, data: bytes, on_page: Callable[[int, int, bool], None] | None = None
+) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of pages that failed.
 
     Small Python objects among the parser's keep memory from being released: 36 MB for a filing of 179 pages. A
@@ -318,6 +328,8 @@ def _pack_pages(result: ParseResult, data: bytes) -> tuple[list[bytes], list[int
             pages.append(pickle.dumps(_make_page(page, glyphs), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
+        if on_page is not None:
+            on_page(page.page_num, result.total_pages, False)
     return pages, odd
 
 

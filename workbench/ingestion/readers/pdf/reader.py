@@ -173,10 +173,10 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
     whole, (data, notes) = data, _strip_hidden(data)
     try:
-        file = read_pages(data, name, left_out)
+        file = read_pages(data, name, left_out, on_page=on_page)
     except UnreadableDocument:
         data = whole = _rebuild_file(data)
-        file = read_pages(data, name, left_out)
+        file = read_pages(data, name, left_out, on_page=on_page)
     if invisible := {page.number for page in file.pages if page.is_mixed and not page.may_be_scan}:
         data, notes = _strip_hidden(whole, invisible)
         file = read_pages(data, name, left_out)
@@ -736,7 +736,7 @@ def _read_chart_words(
     for number in sorted(chosen):
         page = pages[number]
         if on_page is not None:
-            on_page(number, file.total)
+            on_page(number, file.total, True)
         try:
             picture = render_page(data, PDF_MEDIA_TYPE, number, page.size, file.turned.get(number, 0), CHART_DPI)
             words[number] = read_picture_words(

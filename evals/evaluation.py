@@ -197,6 +197,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()  # sentences about anything that was left out, failed, or weakens a conclusion
     wb: Workbench | None = field(default=None, repr=False, compare=False)  # has the documents
     budget: Budget = field(default_factory=Budget, repr=False, compare=False)  # of everything that is asked for it
+    replies: dict[str, dict[str, Ranking]] = field(default_factory=dict, repr=False, compare=False)  # by strategy
 
     @property
     def strategies(self) -> dict[str, StrategyRun]:
@@ -235,8 +236,9 @@ class Evaluation:
         """Return the runs on each part of the questions, each compared with the best run of all.
 
         Args:
-            by: "length" (in words) or "origin" of the question; "source", "tag", "type" or "language" of its relevant
-                documents; or a key in the metadata of either. A question may be in several slices.
+            by: "length" (in words) or "origin" of the question; else a key in its metadata or, if it lacks that, the
+                "source", "tag", "type", "language" or metadata of its relevant documents. A question may be in several
+                slices.
 
         Raises:
             InvalidInput: No question and no document has that key.
@@ -309,6 +311,7 @@ class Evaluation:
                     self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
                     on_progress=show, should_stop=should_stop,
                 )  # fmt: skip
+                self.replies[name] = rounds[0]
                 if missing := sum(len(test_set.scorable) - len(answers) for answers in rounds):
                     left_out.append(f"{name} ({missing:,} of {len(rounds) * len(test_set.scorable):,} not written)")
                     continue
@@ -513,7 +516,7 @@ def group_questions(wb: Workbench, test_set: TestSet, ids: Mapping[str, str], by
         elif by == "origin":
             names = {question.origin}
         else:
-            names = set(_list_values(question.metadata.get(by)) if by not in SLICE_KEYS else ())
+            names = set(_list_values(question.metadata.get(by)))
             if not names:
                 grades = test_set.qrels[question.id]
                 names = {name for key, grade in grades.items() if grade > 0 for name in of_document(key)}

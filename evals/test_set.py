@@ -85,6 +85,24 @@ class Question(Value):
         return self.metadata.get("answerable") is False
 
 
+QUESTION_FIELDS = ("text", "reference_answer", "turns", "answerable", "metadata")  # of its JSON
+
+
+def read_question(row: Mapping[str, object], key: str = "", origin: str = "folder") -> Question:
+    """Return a question from its JSON: text, and any of reference_answer, turns, answerable (false) and metadata.
+
+    Raises:
+        InvalidInput: The turns are not a list of texts, or the metadata no object.
+    """
+    given = row.get("metadata") or {}
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"The metadata of a question must be an object, not {given!r}.")
+    metadata = {**given, **({"answerable": False} if row.get("answerable") is False else {})}
+    metadata |= {"turns": row["turns"]} if row.get("turns") else {}
+    text, answer = str(row.get("text") or ""), str(row.get("reference_answer") or "")
+    return Question(key, text, answer, origin, clean_turns(metadata))
+
+
 def clean_turns(metadata: Mapping[str, JsonValue]) -> JsonObject:
     """Return a question's metadata with each of its earlier turns on one line.
 

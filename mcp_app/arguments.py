@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
 from workbench.formatting import MB
-from workbench.types import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue, as_object
 
 ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "object"]
 
@@ -57,7 +57,7 @@ class Argument:
     """One argument of a tool."""
 
     name: str
-    kind: ArgumentKind  # an array holds strings
+    kind: ArgumentKind  # an array holds strings, or objects if it has ``items``
     why: str  # description in the schema
     default: JsonValue = None  # default in the schema
     required: bool = False
@@ -66,6 +66,7 @@ class Argument:
     choices: tuple[str, ...] = ()
     unset: JsonValue = None  # value if the caller gave none; None means ``default``
     reading: bool = True  # False: a read-only server leaves it out
+    items: tuple[Argument, ...] = ()  # fields of each object of an array
 
     def schema(self) -> JsonObject:
         """Return the JSON schema of the argument."""
@@ -73,7 +74,7 @@ class Argument:
         if self.choices:
             parts["enum"] = list(self.choices)
         if self.kind == "array":
-            parts["items"] = {"type": "string"}
+            parts["items"] = make_input_schema(self.items) if self.items else {"type": "string"}
         if self.low is not None:
             parts["minimum"] = self.low
         if self.high is not None and self.high < UNDOCUMENTED_LIMIT:
@@ -86,6 +87,8 @@ class Argument:
         """Describe the valid values."""
         if self.choices:
             return join_choices(self.choices)
+        if self.items:
+            return f"a list of objects with {', '.join(item.name for item in self.items)}"
         if self.kind not in ("integer", "number"):
             return _KIND_NOUNS[self.kind]
         noun = "a whole number" if self.kind == "integer" else "a number"
@@ -106,11 +109,14 @@ class Argument:
         if value == "" and not self.required and (self.kind != "string" or self.choices):
             return self.absent()
         try:
-            read = _make_adapter(self.kind, self.choices, self.low, self.high).validate_python(value)
+            kind = "objects" if self.items else self.kind
+            read = _make_adapter(kind, self.choices, self.low, self.high).validate_python(value)
         except (ValidationError, RecursionError):
             raise self.refusal(value) from None
         if not _is_shallow(read):
             raise Refused(f"Invalid {self.name}: nested more than {MAX_NESTING} levels deep", "Reduce the nesting")
+        if self.items and isinstance(read, list):
+            return [read_arguments(f"each of {self.name}", self.items, as_object(item)) for item in read]
         return read
 
     def refusal(self, value: object) -> Refused:
@@ -125,17 +131,18 @@ class Argument:
 
 @functools.cache
 def _make_adapter(
-    kind: ArgumentKind, choices: tuple[str, ...], low: float | None, high: float | None
+    kind: ArgumentKind | Literal["objects"], choices: tuple[str, ...], low: float | None, high: float | None
 ) -> TypeAdapter[JsonValue]:
     """Return the validator of a kind within bounds."""
     text = Annotated[str, Strict()]
     bounds = Field(ge=low, le=high, allow_inf_nan=False if kind == "number" else None)
-    kinds: dict[ArgumentKind, Any] = {  # type expressions have no static type yet
+    kinds: dict[str, Any] = {  # type expressions have no static type yet
         "string": Literal[choices] if choices else Annotated[text, BeforeValidator(_stringify_number)],
         "boolean": Annotated[bool, Strict(), BeforeValidator(_parse_boolean)],
         "integer": Annotated[int, BeforeValidator(_reject_boolean), bounds],
         "number": Annotated[float, BeforeValidator(_reject_boolean), bounds],
         "array": Annotated[list[text], BeforeValidator(_parse_json)],
+        "objects": Annotated[list[dict[str, object]], BeforeValidator(_parse_json)],
         "object": Annotated[dict[str, object], BeforeValidator(_parse_json)],
     }
     return TypeAdapter(kinds[kind])

@@ -23,8 +23,8 @@ from evals.test_set import (
     Question,
     TestSet,
     best_span_grades,
-    clean_turns,
     read_plain_or_gzip,
+    read_question,
 )
 from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError, list_choices
 from workbench.ingestion.incoming import IngestItem, list_files
@@ -139,7 +139,8 @@ def read_page_folder(folder: Path) -> TestSet:
             paths = list_choices(sorted(item.key for item in documents))
             raise InvalidInput(f"{place}: there is no document {document!r} below the folder; it has {paths}.")
         metadata = {name: value for name, value in row.items() if name not in KNOWN_FIELDS}
-        questions[question_id] = make_question(place, question_id, text, row.get("answer"), metadata)
+        own: JsonObject = {"text": text, "reference_answer": row.get("answer"), "metadata": metadata}
+        questions[question_id] = make_question(place, question_id, own)
         judgments.append(Judgment(question_id, found[0], 2, pages=pages))
 
     read_json_lines(folder / QUESTIONS_FILE, parse, problems)
@@ -290,23 +291,22 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
     questions: dict[str, Question] = {}
 
     def parse(number: int, row: JsonObject) -> None:
-        own = {name: value for name, value in row.items() if name not in _COLUMNS["document"]}
-        key, text = read_id(path, number, own), str(_pick(row, "text")).strip()
+        named = {name: value for name, value in row.items() if name not in _COLUMNS["document"]}
+        key, text = read_id(path, number, named), str(_pick(row, "text")).strip()
         if not text or key in questions:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
-        metadata = _parse_metadata(row) | ({"answerable": False} if row.get("answerable") is False else {})
-        metadata |= {"turns": row["turns"]} if row.get("turns") else {}
-        questions[key] = make_question(f"{path.name}, line {number}", key, text, row.get("reference_answer"), metadata)
+        own = {**row, "text": text, "metadata": _parse_metadata(row)}
+        questions[key] = make_question(f"{path.name}, line {number}", key, own)
 
     read_json_lines(path, parse, problems)
     return tuple(questions.values())
 
 
-def make_question(place: str, key: str, text: str, answer: object, metadata: JsonObject) -> Question:
+def make_question(place: str, key: str, row: JsonObject) -> Question:
     """Return the question of a line. Raises InvalidInput, naming the ``place``, if its turns are not texts."""
     try:
-        return Question(key, text, str(answer or ""), metadata=clean_turns(metadata))
+        return read_question(row, key)
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import ClassVar
@@ -23,6 +23,7 @@ from evals.test_set import (
     MAX_GRADE,
     MIN_GRADE,
     OWN_CORPUS_TEXT,
+    QUESTION_FIELDS,
     SCALES,
     WHOLE_CORPUS,
     FolderCorpus,
@@ -33,6 +34,7 @@ from evals.test_set import (
     StoredCorpus,
     TestSet,
     clean_turns,
+    read_question,
 )
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
@@ -246,25 +248,22 @@ class TestSetStore:
     def add_questions(
         self,
         key: str,
-        questions: Iterable[Question | str],
+        questions: Iterable[Question | str | Mapping[str, object]],
         origin: str = "person",
-        turns: Sequence[str] = (),
-        answerable: bool = True,
     ) -> list[Question]:
         """Add questions, or replace those with the same id; those without an id get one, and existing ones are skipped.
 
-        Of plain texts, ``turns`` are the earlier turns, from the oldest, of the conversation that ends with each, and
-        ``answerable`` is False if the documents answer none of them.
+        A question is a text, or has a ``text`` and any of: ``reference_answer``; ``turns``, the earlier ones of its
+        conversation, from the oldest; ``answerable``, False if the documents do not answer it; and ``metadata``.
 
         Raises:
-            InvalidInput: An empty or overlong question, or invalid turns.
+            InvalidInput: An empty or overlong question, invalid turns, or an unknown field.
         """
-        info, metadata = self.info(key), {"turns": [*turns]} if turns else {}
-        metadata |= {} if answerable else {"answerable": False}
+        info = self.info(key)
         known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
         added = []
         for entry in questions:
-            question = Question("", entry, "", origin, metadata) if isinstance(entry, str) else entry
+            question = entry if isinstance(entry, Question) else _make_question(entry, origin)
             question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
             key_text = (*question.turns, question.text.casefold())
             if not question.id:
@@ -407,6 +406,13 @@ def parse_grade(given: str | int, grades: int = DEFAULT_GRADES) -> int:
     raise InvalidInput(
         f"Invalid grade {given!r}; use {list_choices(names)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
     )
+
+
+def _make_question(given: str | Mapping[str, object], origin: str) -> Question:
+    row = {"text": given} if isinstance(given, str) else given
+    if unknown := [name for name in row if name not in QUESTION_FIELDS]:
+        raise InvalidInput(f"Unknown fields {list_choices(unknown)}; a question has {list_choices(QUESTION_FIELDS)}.")
+    return read_question(row, origin=origin)
 
 
 def clean_question(text: str) -> str:

@@ -20,6 +20,13 @@ MAX_LINE_CHARS = 300
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
+QUESTION_FIELDS = (
+    Argument("text", "string", "The question.", required=True),
+    Argument("turns", "array", "Earlier turns of its conversation, oldest first: question, answer, question ...", []),
+    Argument("answerable", "boolean", "False: the documents do not answer it, to measure refusals.", True),
+    Argument("reference_answer", "string", "What an answer should contain.", ""),
+    Argument("metadata", "object", "Anything to report results by, such as tag and language."),
+)
 STRATEGIES = Argument("strategies", "array", "Strategies: NAME or NAME@INDEX.", required=True)
 
 
@@ -60,9 +67,7 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
     title="Add test questions",
     arguments=(
         Argument("title", "string", "Id or title of the test set.", required=True),
-        Argument("questions", "array", "The questions.", []),
-        Argument("turns", "array", "Earlier turns of the conversation that each question ends, oldest first.", []),
-        Argument("answerable", "boolean", "False: the documents do not answer them, to measure refusals.", True),
+        Argument("questions", "array", "The questions.", [], items=QUESTION_FIELDS),
         Argument("source_id", "string", "A new test set measures only this source.", ""),
         Argument("grades", "integer", "Number of grades of a new test set.", 3, low=2, high=5),
         Argument(
@@ -79,9 +84,7 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
 def add_test_questions(
     call: Call,
     title: str,
-    questions: list[str],
-    turns: list[str],
-    answerable: bool,
+    questions: list[JsonObject],
     source_id: str,
     grades: int,
     from_agents: str,
@@ -89,7 +92,8 @@ def add_test_questions(
     """Add questions to the test set with a title, which is created if there is none.
 
     Use it before get_judging_pool.
-    Example: add_test_questions(title="Login", questions=["How do I reset my password?"])
+    Example: add_test_questions(title="Login", questions=[{"text": "And on a phone?", "turns": ["How do I log in?",
+        "By e-mail."], "metadata": {"tag": ["login"], "language": "english"}}])
     """
     if not questions and not from_agents:
         raise make_missing_error("questions", "questions, or from_agents to add what agents asked.")
@@ -100,7 +104,7 @@ def add_test_questions(
         info = sets.info(title)
     except NotFound:
         info = sets.create(title, scope=Scope(sources=(source_id,)) if source_id else None, grades=grades)
-    added = sets.add_questions(info.id, questions, origin="agent", turns=turns, answerable=answerable)
+    added = sets.add_questions(info.id, questions, origin="agent")
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
     if from_agents:

@@ -94,10 +94,14 @@ def test_the_turns_of_a_question_are_read_stored_and_written(wb: Workbench, talk
     report = import_csv(wb, wb.test_sets, copy.id, 'question,turns\nAnd cats?,"What do dogs do?\nBark."\nAnd cats?,\n')
     assert report.questions == 2  # the same words after other turns are another question
     assert {question.turns for question in wb.test_sets.load("Copy").questions} == {("What do dogs do?", "Bark."), ()}
-    added = wb.test_sets.add_questions("Copy", ["And owls?", "And cats?"], turns=["What do dogs do?", "Bark."])
+    turns = ["What do dogs do?", "Bark."]
+    given = [{"text": "And owls?", "turns": turns}, {"text": "And cats?", "turns": turns}]
+    added = wb.test_sets.add_questions("Copy", given)
     assert [question.text for question in added] == ["And owls?"]
     with pytest.raises(InvalidInput, match="must be a list of texts"):
         wb.test_sets.add_questions("Copy", [Question("q", "And owls?", metadata={"turns": "dogs"})])
+    with pytest.raises(InvalidInput, match="Unknown fields 'tags'; a question has 'text'"):
+        wb.test_sets.add_questions("Copy", [{"text": "And owls?", "tags": ["birds"]}])
 
 
 def test_turns_that_are_no_texts_are_reported_with_their_line(talked: Path) -> None:

@@ -363,7 +363,7 @@ class Source(Value):
     tags: tuple[str, ...] = ()
     language: str = AUTO
     encoding: str = ""  # of its texts; "" to detect it for each file
-    hidden: Literal["read", "skip"] = "read"  # hidden sheets, rows, slides and text of its files
+    hidden: Literal["read", "skip"] = "read"  # comments and hidden sheets, rows, slides and text of its files
     status: str = "active"
     documents_count: int = 0
     passages_count: int = 0

@@ -429,7 +429,7 @@ SOURCE_TYPES = ("upload", "crawl", "api")
         Argument("tags", "array", "create, update: its tags.", [], reading=False),
         Argument("language", "string", "update: its language, or auto.", "", reading=False),
         Argument("encoding", "string", "update: encoding of its texts, or auto.", "", reading=False),
-        Argument("hidden", "string", "update: hidden sheets, slides, text.", choices=("read", "skip"), reading=False),
+        Argument("hidden", "string", "update: comments and hidden parts.", choices=("read", "skip"), reading=False),
     ),
     read_only=False,
     destructive=True,

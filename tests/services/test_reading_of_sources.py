@@ -8,9 +8,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from mcp_app.tools import knowledge
 from tests.ingestion import files
 from workbench import Scope, Workbench
+from workbench.app.state.shared import OPENING
+from workbench.cli import main
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import list_files
 
@@ -83,3 +87,27 @@ def test_a_date_that_is_not_understood_is_noted_and_not_replaced(wb: Workbench, 
     dates = {document.title: document.document_date for document in wb.documents.list(source_id=report.source_id)}
     assert dates.pop("none") == date.today()  # that of the file
     assert dates == {"day": None, "list": date(2030, 3, 5), "log": date(2030, 3, 5)}
+
+
+def _library() -> None:
+    from workbench.app.library.page import page
+
+    page()
+
+
+def test_every_face_explains_that_the_option_for_hidden_parts_covers_comments(
+    wb: Workbench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["sources", "update", "--help"])
+    (tool,) = (tool for tool in knowledge.TOOLS if tool.name == "manage_source")
+    OPENING.use(wb)
+    app = AppTest.from_function(_library, default_timeout=60)
+    app.query_params["open"] = wb.sources.create("Reports").id
+    settings = next(button for button in app.run().button if button.label == "File settings")
+    for shown in (
+        capsys.readouterr().out.rpartition("--hidden {")[2].partition("--url")[0],
+        next(argument.why for argument in tool.arguments if argument.name == "hidden"),
+        (wb.sources.update.__doc__ or "").partition("hidden:")[2].partition("build:")[0],
+        settings.click().run().radio[0].label,
+    ):
+        assert "comments" in shown.lower() and "hidden" in shown

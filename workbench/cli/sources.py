@@ -44,7 +44,7 @@ def declare_sources(parser: argparse.ArgumentParser) -> None:
     update.add_argument(
         "--hidden",
         choices=("read", "skip"),
-        help="hidden sheets, rows, slides and text of its files; ingest them again to apply it",
+        help="comments and hidden sheets, rows, slides and text of its files; ingest them again to apply it",
     )
     _add_fields(update)
     add_yes_option(verbs.add("delete", "Delete a source with its documents and passages.", _delete_source, "id"))

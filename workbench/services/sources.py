@@ -273,7 +273,7 @@ class SourceService:
             language: Language for stemming all its documents, or "auto" to detect it for each text.
             encoding: Encoding of its texts, such as "windows-1251", or "auto" to detect it for each file. It applies to
                 files that are ingested or reingested after the change.
-            hidden: "read" or "skip" hidden sheets, rows, slides and text of its files; it applies as ``encoding`` does.
+            hidden: "read" or "skip" comments and hidden sheets, rows, slides and text of its files, like ``encoding``.
             build: Update the indexes immediately after a change of language; if False, leave that to
                 ``JobService.enqueue_stemming``.
 

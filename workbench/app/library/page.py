@@ -360,18 +360,18 @@ def _language_choice_title(language: str) -> str:
 
 # How the files of a source are read
 
-HIDDEN_CHOICES = {"read": "Read and mark it", "skip": "Leave it out"}
+HIDDEN_CHOICES = {"read": "Read and mark them", "skip": "Leave them out"}
 
 
 @st.dialog("File settings")
 def ask_reading(wb: Workbench, source: Source) -> None:
-    """Ask for the encoding of a source's files, and whether hidden parts of them are read."""
+    """Ask for the encoding of a source's files, and whether their comments and hidden parts are read."""
     st.markdown("Applies to files added from now on. To apply it to existing files, add them again.")
     encoding = st.text_input(
         "Text encoding", source.encoding or AUTO, help=f"For example windows-1251; {AUTO} detects it for each file."
     )
     hidden = st.radio(
-        "Hidden sheets, rows, slides and text",
+        "Comments, and hidden sheets, rows, slides and text",
         list(HIDDEN_CHOICES),
         index=list(HIDDEN_CHOICES).index(source.hidden),
         format_func=HIDDEN_CHOICES.__getitem__,

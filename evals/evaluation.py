@@ -57,6 +57,7 @@ from evals.experiments.runs import (
     load_run_file,
     mean_cost,
     name_writer,
+    plan_cells,
     repeat_cells,
     run_strategies,
 )
@@ -177,6 +178,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure_rankings",
     "measure_spans",
     "metric_title",
+    "plan_cells",
     "read_answers",
     "repeat_cells",
     "report",

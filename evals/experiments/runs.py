@@ -799,8 +799,11 @@ def make_cells(
     """Return every combination of strategy, its parameter sets (default: the defaults) and index.
 
     Raises:
-        InvalidInput: An unknown strategy or parameter, no cells, or more than 500.
+        InvalidInput: An unknown strategy or parameter, parameters that are no sets, no cells, or more than 500.
     """
+    for strategy, sets in (parameters or {}).items():
+        if not isinstance(sets, list | tuple) or not all(isinstance(one, Mapping) for one in sets):
+            raise InvalidInput(f"Invalid parameters {sets!r} of {strategy!r}; use a list of objects, each for one run.")
     cells = [
         Cell(strategy, values, index)
         for index in indexes
@@ -824,7 +827,16 @@ def list_variants(parameters: Mapping[str, object]) -> list[dict[str, ParameterV
 def plan_cells(
     given: Sequence[Cell | str], parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None
 ) -> list[Cell]:
-    """Return cells as they are, and those of strategies (NAME or NAME@INDEX) with each of their parameter sets."""
+    """Return cells as they are, and those of strategies (NAME or NAME@INDEX) with each of their parameter sets.
+
+    Raises:
+        InvalidInput: Parameters of a strategy that is not given, an unknown one, no cells, or more than 500.
+    """
+    named = [split_strategy(one, None)[0] for one in given if isinstance(one, str)]
+    if others := (parameters or {}).keys() - named:
+        raise InvalidInput(
+            f"Parameters of {list_choices(sorted(others))}, which is not run; use {list_choices(named)}."
+        )
     cells: list[Cell] = []
     for one in given:
         if isinstance(one, Cell):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
 from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import ITEM_OFFSET, LIMIT, get_job
 from workbench.errors import NotFound
-from workbench.types import JsonObject, Scope, to_plain
+from workbench.types import JsonObject, ParameterValue, Scope, to_plain
 
 if TYPE_CHECKING:
     from evals.evaluation import AnswerScores, TestSet
@@ -299,6 +300,11 @@ def judge_document(
     arguments=(
         replace(TEST_SET, required=False, default=""),
         replace(STRATEGIES, required=False, default=[]),
+        Argument(
+            "parameters",
+            "object",
+            'Sets of parameters by strategy, each a run: {"hybrid": [{"vector_weight": 0.3}, {"fusion": "rrf"}]}.',
+        ),
         Argument("metrics", "array", "Metrics such as ndcg@10; the first orders the leaderboard.", []),
         Argument("title", "string", "Title of the experiment.", ""),
         Argument("answers", "boolean", "Also answer the questions.", False),
@@ -307,7 +313,7 @@ def judge_document(
         Argument("resume", "string", "Instead: id of a stopped experiment, to continue with this budget.", ""),
         Argument("pilot", "integer", "Ask only this many questions, to see what all of them can show.", low=2),
         Argument("hypothesis", "string", "What you expect, stored before it runs.", ""),
-        Argument("baseline", "string", "Strategy that the others have to exceed by min_gain: a bar for each.", ""),
+        Argument("baseline", "string", "Run that the others have to exceed by min_gain: a bar for each.", ""),
         Argument("min_gain", "number", "The smallest gain over the baseline that matters, such as 0.02.", low=0),
     ),
     read_only=False,
@@ -318,6 +324,7 @@ def run_experiment(
     call: Call,
     test_set: str,
     strategies: list[str],
+    parameters: dict[str, list[dict[str, ParameterValue]]] | None,
     metrics: list[str],
     title: str,
     answers: bool,
@@ -332,14 +339,17 @@ def run_experiment(
     """Measure strategies on a test set in a job.
 
     Use it once questions are judged; then call get_job and get_leaderboard.
-    Example: run_experiment(test_set="Login", strategies=["keyword", "hybrid"])
+    Example: run_experiment(test_set="Login", strategies=["keyword", "hybrid"], parameters={"hybrid":
+        [{"vector_weight": 0.3}, {"fusion": "rrf"}]})
     """
     from evals.background import enqueue_experiment
-    from evals.evaluation import DEFAULT_METRICS, Experiments, gain_bars, make_cells
+    from evals.evaluation import DEFAULT_METRICS, Experiments, gain_bars, plan_cells
 
     if not resume and not (test_set and strategies):
         raise Refused("An experiment needs test_set and strategies", "Give both, or resume an experiment")
-    experiments, measured, cells = Experiments(call.wb), metrics or DEFAULT_METRICS, make_cells(strategies)
+    experiments, measured = Experiments(call.wb), metrics or DEFAULT_METRICS
+    cells = [] if resume else plan_cells(strategies, parameters)
+    _check_objects(*(cell.parameters for cell in cells))
     experiment = experiments.get(resume) if resume else experiments.create(
         title, test_set, cells, metrics=measured, limit_queries=pilot, answers=answers, repeats=repeats, budget=budget,
         hypothesis=hypothesis, bars=gain_bars(baseline, min_gain, [cell.label for cell in cells], measured[0]),
@@ -437,6 +447,12 @@ def get_leaderboard(
     return answer
 
 
+def _check_objects(*sets: Mapping[str, object]) -> None:
+    """Check that no parameter names a Python object, which would run. Raises Refused."""
+    if any(str(value).startswith("python:") for values in sets for value in values.values()):
+        raise Refused("Agents cannot use Python objects as parameters", "Use a model by the name of its provider")
+
+
 @Tool(
     title="Propose a promotion",
     arguments=(
@@ -469,8 +485,7 @@ def propose_promotion(
     """
     if source_id and project_id:
         raise Refused("Give either source_id or project_id, not both", "Leave one of them out")
-    if any(str(value).startswith("python:") for value in (parameters or {}).values()):
-        raise Refused("Agents cannot propose Python objects as parameters", "Use a model by the name of its provider")
+    _check_objects(parameters or {})
     scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
     proposal = call.wb.promotions.propose(
         strategy, reason, proposed_by=proposed_by, scope=scope, parameters=parameters or {}, rival=rival

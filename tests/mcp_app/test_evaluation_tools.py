@@ -102,7 +102,7 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert "nope" in wrong["error"]
     code = {"llm": "python:os:getcwd"}
     refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
-    assert refused["error"] == "Agents cannot propose Python objects as parameters"
+    assert refused["error"] == "Agents cannot use Python objects as parameters"
     accepted = wb.promotions.accept(proposed["proposal_id"])
     assert (accepted.strategy, accepted.note) == ("keyword", "Faster, as good (proposed by small)")
     assert wb.promotions.proposals() == []
@@ -260,6 +260,32 @@ def test_each_question_has_its_own_conversation_label_and_metadata(agent: Agent,
         ({**PURR, "metadata": {"turns": "cats"}}, "The earlier turns of a question must be a list of texts"),
     ):
         assert agent.failure("add_test_questions", title="Talk", questions=[wrong])["error"].startswith(error)
+
+
+def test_an_agent_runs_sets_of_parameters_and_indexes(agent: Agent, wb: Workbench) -> None:
+    agent("add_test_questions", title="Cats", questions=[PURR])
+    cats = next(one.id for one in wb.documents.list() if one.title == "Cats")
+    wb.test_sets.judge("Cats", wb.test_sets.load("Cats").questions[0].id, cats, "relevant")
+    sets = {"hybrid": [{"vector_weight": 0.3}, {"vector_weight": 0.7}]}
+    asked = {"test_set": "Cats", "strategies": ["keyword@main", "hybrid"], "metrics": ["ndcg@10"], "parameters": sets}
+    bar = {"baseline": "keyword on main", "min_gain": 0.02}
+    started = agent("run_experiment", **asked, **bar)
+    wb.work(make_runners(wb))
+    assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
+    board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+    runs = ["hybrid vector_weight=0.3", "hybrid vector_weight=0.7", "keyword on main"]
+    assert sorted(one["run"] for one in board["runs"]) == runs
+    assert sorted(one["run"] for one in board["bars"]) == runs[:2]
+    assert [cell.label for cell in wb.experiments.get(started["experiment_id"]).cells] == [runs[2], *runs[:2]]
+    for wrong, error in (
+        ({"hybrid": {"vector_weight": 0.3}}, "Invalid parameters {'vector_weight': 0.3} of 'hybrid'; use a list of"),
+        ({"hybrid": [{"vector_weight": 3}]}, "Invalid vector_weight 3"),
+        ({"hybrid": [{"llm_weight": 1}]}, "The strategy 'hybrid' has no parameter 'llm_weight'"),
+        ({"rerank": [{}]}, "Parameters of 'rerank', which is not run; use 'keyword', 'hybrid'."),
+    ):
+        assert agent.failure("run_experiment", **asked | {"parameters": wrong})["error"].startswith(error)
+    code = {"strategies": ["hyde"], "parameters": {"hyde": [{"llm": "python:os:getcwd"}]}}
+    assert agent.failure("run_experiment", **asked | code)["error"].startswith("Agents cannot use Python objects")
 
 
 def test_an_agent_sets_its_bars_before_the_run(agent: Agent, wb: Workbench) -> None:

@@ -13,7 +13,7 @@ from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreem
 from workbench.errors import InvalidInput, ModelError
 
 if TYPE_CHECKING:
-    from evals.evaluation import Evaluation, Slices
+    from evals.evaluation import AnswerScores, Evaluation, Lift, Slices
     from evals.experiments.report import RunJson
     from evals.experiments.runs import EvalRun
     from evals.judges.endpoint import Endpoint
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from workbench.types import JsonObject, OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
-RAGAS_MODES = ("free", "llm", "llm-ragas", "none")
+WITH_LLM = ("llm", "llm-ragas")  # judges that need answers
+RAGAS_MODES = ("free", *WITH_LLM, "none")
 FAILURE = 1  # exit code if a strategy is significantly worse than the baseline, or the LLM that answers failed
 
 
@@ -62,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ragas",
         choices=RAGAS_MODES,
         default="free",
-        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM; "
-        "llm-ragas: with ragas' own prompts (extra ragas)",
+        help="free (default): context metrics on the first questions, without an LLM; llm: the configured LLM also "
+        "answers the questions, and judges the answers; llm-ragas: with ragas' own prompts (extra ragas)",
     )
     parser.add_argument(
         "--answers",
@@ -155,7 +156,8 @@ def evaluate(
     parameters = parameters_by_strategy(strategies, arguments.set)
     check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
     planned = (wb, test_set, strategies, parameters, arguments.index, arguments.budget)
-    answers, judges = arguments.answers or arguments.refusals, arguments.ragas in ("llm", "llm-ragas")
+    judges = arguments.ragas in WITH_LLM
+    answers = arguments.answers or arguments.refusals or judges
     if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats, judges=judges):
         say(estimate)
     result = measure(
@@ -163,6 +165,9 @@ def evaluate(
         parameters=parameters, index=arguments.index, budget=arguments.budget, repeats=arguments.repeats,
         questions=len(whole.answerable), on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
+    if arguments.save:  # before the answers, whose LLM may fail
+        report.save_baseline(result.run, Path(arguments.save))
+    answered = _write_answers(result, arguments, on_progress, should_stop) if answers else ({}, [], "")
     result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
     run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
@@ -176,32 +181,37 @@ def evaluate(
         payload["power"] = result.power(arguments.difference, questions=len(whole.answerable))
         for sentence in describe_power(payload["power"]):
             say(sentence)
-    if arguments.save:  # before the answers, whose LLM may fail
-        report.save_baseline(run, Path(arguments.save))
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
-    return payload, _measure_answers(result, arguments, payload, say, on_progress, should_stop) or code
+    return payload, _report_answers(result, *answered, arguments, payload, say) or code
 
 
-def _measure_answers(
+def _write_answers(
+    result: Evaluation, arguments: argparse.Namespace, on_progress: OnProgress | None, should_stop: ShouldStop | None
+) -> tuple[dict[str, AnswerScores], list[Lift], str]:
+    """Return the scores of the answers and their lifts, and why the LLM did not write all answers, or ""."""
+    repeats = arguments.repeats if arguments.answers else 1
+    try:
+        return *result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop), ""
+    except ModelError as error:
+        return {}, [], f"The questions were not all answered: {error}"
+
+
+def _report_answers(
     result: Evaluation,
+    scores: dict[str, AnswerScores],
+    lifts: list[Lift],
+    error: str,
     arguments: argparse.Namespace,
     payload: RunJson,
     say: Callable[[str], None],
-    on_progress: OnProgress | None,
-    should_stop: ShouldStop | None,
 ) -> int:
     """Add the requested measures of answers to the JSON, report them, and return the exit code."""
     from evals.evaluation import describe_refusals, describe_threshold
     from evals.experiments import report
 
-    if not arguments.answers and not arguments.refusals:
-        return 0
-    repeats = arguments.repeats if arguments.answers else 1
-    try:
-        scores, lifts = result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop)
-    except ModelError as error:
-        payload["error"] = f"The questions were not all answered: {error}"
-        say(payload["error"])
+    if error:
+        payload["error"] = error
+        say(error)
         return FAILURE
     if arguments.answers:
         payload["answers"], payload["lift"] = scores, lifts
@@ -275,7 +285,7 @@ def _judge_run(
     judge = "ragas" if arguments.ragas == "llm-ragas" else "built-in"
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
-        wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts,
+        wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts, answers=result.replies,
         on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     judged = replace(result, run=add_ragas(run, figures))
@@ -339,7 +349,7 @@ def write_pool(
 
 
 def _make_endpoint(wb: Workbench, arguments: argparse.Namespace, dollars: float = math.inf) -> Endpoint | None:
-    if arguments.ragas not in ("llm", "llm-ragas"):
+    if arguments.ragas not in WITH_LLM:
         return None
     from evals.experiments.runs import Prices
     from evals.judges.endpoint import Endpoint, Limits

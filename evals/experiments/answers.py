@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise, product
 from statistics import fmean
 
@@ -19,6 +20,7 @@ from evals.experiments.runs import (
     mean_usage,
     measure_spread,
     name_writer,
+    run_stoppable,
 )
 from evals.gateway import IndexedCorpus
 from evals.measures.significance import Lift, measure_lift
@@ -179,7 +181,8 @@ def ask_answers(
             break
         if on_progress is not None:
             on_progress(Progress(number, total, "answers"))
-        answers[question.id] = answer_question(wb, corpus, question, strategy, parameters)
+        asked = (wb, corpus, question, strategy, parameters)
+        answers[question.id] = run_stoppable(partial(answer_question, *asked), should_stop)
         budget.spent += prices.cost(question.text, answers[question.id], *priced)
     return rounds
 

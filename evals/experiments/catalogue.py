@@ -36,6 +36,7 @@ from evals.experiments.leaderboard import (
     select_measured,
 )
 from evals.experiments.runs import (
+    FREE,
     Bar,
     Cell,
     CellResult,
@@ -231,7 +232,8 @@ class Experiments:
 
         Args:
             experiment_id: The experiment.
-            judge: Plan the judging of every run by this judge, unless that has been done.
+            judge: Plan the judging of every run by this judge, unless that has been done; an LLM judges answers, which
+                are then planned too.
             budget: Its new budget, in dollars, for what its runs have stored and will store; None keeps it.
 
         Raises:
@@ -239,8 +241,11 @@ class Experiments:
         """
         experiment = self.get(experiment_id)
         cells, known = list(experiment.cells), {cell.judge for cell in experiment.cells if cell.judge}
-        if judge and judge not in known and not (judge == "free" and known):
-            cells += [replace(one, judge=judge) for one in cells if one == one.run and not one.file_hash]
+        runs = [one for one in cells if one == one.run and not one.file_hash]
+        if {judge, *known} - {"", FREE} and not any(cell.answers for cell in cells):
+            cells += [replace(one, answers=True) for one in runs]
+        if judge and judge not in known and not (judge == FREE and known):
+            cells += [replace(one, judge=judge) for one in runs]
         changes: JsonObject = {"cells": [to_plain(cell) for cell in cells]} if cells != [*experiment.cells] else {}
         if budget is not None:
             estimate_cost(self._wb, self.test_set(experiment), cells, budget=budget)

@@ -8,15 +8,17 @@ import io
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -80,6 +82,8 @@ from workbench.workbench import Workbench
 
 if TYPE_CHECKING:
     from workbench.settings import Settings
+
+T = TypeVar("T")
 
 # Hashes of the ranking code
 
@@ -433,6 +437,25 @@ def _check_stop(should_stop: ShouldStop | None) -> None:
         raise Cancelled("Stopped; stored answers are kept.")
 
 
+POLL_INTERVAL_S = 0.2  # seconds between checks of a stop
+
+
+def run_stoppable(work: Callable[[], T], should_stop: ShouldStop | None) -> T:
+    """Return the result of work in a thread, which is abandoned if a stop is requested. Raises Cancelled."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while not wait([outcome], POLL_INTERVAL_S).done:
+        _check_stop(should_stop)
+    return outcome.result()
+
+
 def _plan_run(
     settings: Settings, test_set: TestSet, name: str, parameters: Mapping[str, Mapping[str, object]], repeats: int
 ) -> tuple[str, str | None, dict[str, ParameterValue], int]:
@@ -607,6 +630,8 @@ def answer_question(
 ) -> Ranking:
     """Answer one question with the LLM that is configured, else with extracts; the cost of both steps is counted.
 
+    The ranking has the passages from which the answer was written.
+
     Raises:
         ModelError: The LLM did not answer; extracts in its place would be measured as its answer.
     """
@@ -616,14 +641,16 @@ def answer_question(
         stream = wb.answers.ask(question.text, ask)
         answer = stream.answer()
     if answer.kind == "extracts" and wb.corpus.llm is not None:
-        raise ModelError(next((note for note in answer.degraded if note.startswith("answer: ")), "The LLM failed."))
+        note = next((note for note in answer.degraded if note.startswith("answer: ")), "The LLM failed.")
+        raise ModelError(note.removeprefix("answer: ").removesuffix(" These are extracts instead."))
     passages = [answer.passages[citation.number - 1] for citation in answer.citations]
     cited = tuple((corpus.key(one.document_id), one.start, one.end) for one in passages)
     reply = Reply(answer.text, answer.refused, cited, stream.find_threshold())
     size = sum(len(passage.text.encode()) for passage in answer.passages)
     usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens)
     documents = tuple(_document_keys(corpus, answer.passages))
-    return Ranking(question.id, documents, (), answer.timings_ms[TOTAL], answer.degraded, usage=usage, reply=reply)
+    read, took = _rank_passages(corpus, answer.passages, paged=False), answer.timings_ms[TOTAL]
+    return Ranking(question.id, documents, read, took, answer.degraded, usage=usage, reply=reply)
 
 
 def name_writer(settings: Settings, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
@@ -652,6 +679,7 @@ def _document_keys(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[s
 # Experiments, cells and results
 
 MAX_CELLS = 500
+FREE = "free"  # the judge without an LLM
 
 
 @dataclass(frozen=True, slots=True)
@@ -664,7 +692,7 @@ class Cell(Value):
     file_hash: str = ""  # hash of a run file, whose answers are stored without asking; "" for a strategy
     repetition: int = 0  # of a strategy that calls an LLM; 0 for the first time
     answers: bool = False  # whether it answers the questions instead of only searching
-    judge: str = ""  # scores the texts that the run found: "free" without an LLM, "built-in" or "ragas"; "" for a run
+    judge: str = ""  # scores what the run found, or its answers: ``FREE``, "built-in" or "ragas"; "" for a run
 
     @property
     def run(self) -> Cell:
@@ -915,7 +943,7 @@ def parse_experiment(row: Row) -> Experiment:
 # What a run costs at least
 
 
-JUDGE_CALLS = 10  # calls of an LLM that judges a question with five passages
+JUDGE_CALLS = 5 + PASSAGES_READ  # calls of an LLM that judges an answer
 
 
 def estimate_cost(
@@ -943,7 +971,7 @@ def estimate_cost(
     calls, tokens = 0, 0.0  # of LLMs
     searches = [cell for cell in cells if not cell.judge and not cell.answers]
     judged = len([cell for cell in searches if not cell.repetition]) if judges else 0
-    judged = judged or sum(cell.judge not in ("", "free") for cell in cells)
+    judged = judged or sum(cell.judge not in ("", FREE) for cell in cells)
     for cell in (one for one in cells if not one.judge):
         model = wb.corpus.index(cell.index).embedding_model
         name = name_writer if cell.answers else name_models
@@ -1257,26 +1285,27 @@ class CellRuns:
         """Ask questions until the budget is used up, and return how many were asked."""
         if run.cell.judge:
             return self._ask_judge(run, share, questions)
-        wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
         batch = 1 if run.cell.answers or self._experiment.budget is not None else STORE_BATCH_ANSWERS
-        search = (run.cell.strategy, run.parameters)
         waiting: list[JsonObject] = []
         try:
             for number, question in enumerate(questions):
                 self._begin(share, share.last - len(questions) + number, run.cell.label)
                 if self._is_budget_used_up():
                     return number
-                if run.cell.answers:
-                    answer = answer_question(self._wb, run.corpus, question, *search)
-                else:
-                    answer = ask_question(self._wb, run.corpus, question, *search, wanted, pages)
-                waiting.append(answer.to_dict())
+                waiting.append(self._ask_one(run, question).to_dict())
                 if len(waiting) >= batch:
                     self._store(run, waiting)
                     waiting = []
         finally:
             self._store(run, waiting)
         return len(questions)
+
+    def _ask_one(self, run: _OpenRun, question: Question) -> Ranking:
+        """Search for a question, or answer it."""
+        asked = (self._wb, run.corpus, question, run.cell.strategy, run.parameters)
+        if run.cell.answers:
+            return run_stoppable(lambda: answer_question(*asked), self._should_stop)
+        return ask_question(*asked, max_ranking_depth(self._experiment.metrics), self._test_set.pages)
 
     def _ask_judge(self, run: _OpenRun, share: Share, questions: list[Question]) -> int:
         """Judge a few questions at a time, as ``_ask``; each is stored with its scores."""
@@ -1291,14 +1320,16 @@ class CellRuns:
         return len(questions)
 
     def _find_ranking(self, cell: Cell, question: Question) -> Ranking:
-        """Return what the judged run found; if another worker still asks the question, ask it here too."""
-        position = self._experiment.cells.index(cell.run)
+        """Return what a judge without an LLM judges, what the run found, or what others judge, its answer.
+
+        If another worker still asks the question, ask it here too.
+        """
+        position = self._experiment.cells.index(replace(cell.run, answers=cell.judge != FREE))
         run, found = self.open(position), self._found.setdefault(position, {})
         if question.id not in found:
             found.update({row["question_id"]: parse_answer(row) for row in self._runs.answers(run.run_id)})
         if question.id not in found:
-            search = (cell.strategy, run.parameters, max_ranking_depth(self._experiment.metrics), self._test_set.pages)
-            found[question.id] = ask_question(self._wb, run.corpus, question, *search)
+            found[question.id] = self._ask_one(run, question)
         is_relevant = self._test_set.qrels[question.id].get(question.id, 0) > 0
         return found[question.id] if is_relevant else found[question.id].without_itself()
 
@@ -1317,8 +1348,8 @@ class CellRuns:
             raise InvalidInput(describe_unregistered(cell.strategy))
         name = name_writer if cell.answers else name_models
         parameters = name(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
-        model = self._wb.settings.llm_model if cell.judge != "free" else ""
-        judge = (cell.judge, model, self._test_set.questions_hash) if cell.judge else ()
+        model = self._wb.settings.llm_model if cell.judge != FREE else ""
+        judge = (f"{cell.judge} of answers" if model else FREE, model, self._test_set.questions_hash) if cell.judge else ()
         wanted = PASSAGES_READ if cell.answers else max_ranking_depth(self._experiment.metrics)
         place = (self._test_set, corpus, cell.strategy, parameters, wanted)
         planned = make_run_row(*place, repetition=cell.repetition, answers=cell.answers, judge=judge)

@@ -15,6 +15,7 @@ from pydantic import create_model
 
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import (
+    FREE,
     MAX_JUDGED,
     Cell,
     EvalRun,
@@ -23,6 +24,7 @@ from evals.experiments.runs import (
     Ranking,
     Usage,
     list_asked,
+    run_stoppable,
 )
 from evals.gateway import IndexedCorpus, index_corpus
 from evals.judges.endpoint import Endpoint, Spending, check_stop, run_judging
@@ -113,35 +115,9 @@ async def _grade_all(
         return list(await asyncio.gather(*(parse_verdict(judgment) for judgment in judged)))
 
 
-# Answers for the judge to score
-
-
-def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
-    """Return the samples with the model's answers, or with the reason in ``no_answer``.
-
-    Raises:
-        Cancelled: ``should_stop`` returned True.
-    """
-
-    async def answer(sample: Sample) -> Sample:
-        passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
-        prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
-        try:
-            text = (await endpoint.complete(prompt)).strip()
-        except ModelError as error:
-            return replace(sample, no_answer=str(error))
-        return replace(sample, answer=text, no_answer="" if text else "The model's answer was empty.")
-
-    async def ask() -> list[Sample]:
-        async with endpoint:
-            return list(await asyncio.gather(*map(answer, samples)))
-
-    return run_judging(ask, should_stop)
-
-
 # Texts of questions and judgments
 
-CONTEXT_PASSAGES = 5  # passages used as the context of an answer
+CONTEXT_PASSAGES = 5  # passages judged of a search; of an answer all that it was written from
 MAX_REFERENCE_PASSAGES = 20  # relevant passages compared with a question if whole documents were judged
 
 
@@ -155,8 +131,9 @@ class Texts:
         self._texts: dict[str, str] = {}
 
     def sample(self, found: Ranking) -> Sample:
-        """Return one question, with what was found, as a sample."""
-        question, hits = self._questions[found.question_id], found.passages[:CONTEXT_PASSAGES]
+        """Return one question, with what was found or answered, as a sample."""
+        question, reply = self._questions[found.question_id], found.reply
+        hits = found.passages if reply else found.passages[:CONTEXT_PASSAGES]
         relevant = [key for key, grade in self._test_set.qrels[question.id].items() if grade > 0]
         return Sample(
             question_id=question.id,
@@ -165,6 +142,7 @@ class Texts:
             documents=tuple(dict.fromkeys(hit.document for hit in hits)),
             reference_passages=tuple(self._references(question.id, relevant)),
             reference_documents=tuple(relevant),
+            answer=reply.text if reply else "",
             reference_answer=question.reference_answer,
         )
 
@@ -311,7 +289,6 @@ def rate_by_llm(
 
 # Scores of runs
 
-FREE = "free"  # metrics without an LLM, as a judge of an experiment
 JUDGES = ("built-in", "ragas")  # whose prompts the metrics with an LLM use; ragas needs the extra ``ragas``
 
 
@@ -329,7 +306,7 @@ def _find_scorer(judge: str, should_stop: ShouldStop | None) -> ScorerFactory:
         return make_scorer
     from evals.judges import ragas  # an extra
 
-    ragas.load_ragas(should_stop)
+    run_stoppable(ragas.ragas, should_stop)  # its import takes seconds
     return ragas.make_scorer
 
 
@@ -343,12 +320,13 @@ def judge_run(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
+    answers: Mapping[str, Mapping[str, Ranking]] | None = None,
 ) -> dict[str, dict[str, JudgedMetric]]:
     """Return the scores of the first ``questions`` by strategy and metric; with an endpoint, LLM-based ones too.
 
-    ``judge`` is "built-in" for our prompts, or "ragas" for those of ragas. Each strategy gets an equal part of the
-    endpoint's remaining limits; ``parts`` is the number of runs still to be judged with it (by default, the number of
-    strategies).
+    ``answers`` are those of the strategies by question id, which are judged in place of what was found. ``judge`` is
+    "built-in" for our prompts, or "ragas" for those of ragas. Each strategy gets an equal part of the endpoint's
+    remaining limits; ``parts`` is the number of runs still to be judged with it (by default, the number of strategies).
 
     Raises:
         Cancelled: ``should_stop`` returned True.
@@ -359,9 +337,9 @@ def judge_run(
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
     for name, strategy in run.strategies.items():
-        found = list(strategy.answers.values())[:questions]
+        found = [(answers or {}).get(name, {}).get(one.question_id, one) for one in strategy.answers.values()]
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None
-        judged[name] = _score_found(wb, texts, found, own, scorer, should_stop, on_progress)
+        judged[name] = _score_found(wb, texts, found[:questions], own, scorer, should_stop, on_progress)
     return judged
 
 
@@ -378,8 +356,6 @@ def _score_found(
     for one in found:
         check_stop(should_stop)
         samples.append(texts.sample(one))
-    if endpoint is not None:
-        samples = add_answers(endpoint, samples, should_stop)
     return measure_samples(
         samples, FREE_METRICS if endpoint is None else (*FREE_METRICS, *JUDGED_METRICS), judge=scorer,
         encoder=wb.corpus.index_encoder(texts.corpus.index), endpoint=endpoint,

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from evals.judges.endpoint import INVALID_ANSWER_REASON, POLL_INTERVAL_S, Endpoint, check_stop
+from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint
 from evals.judges.scores import Sample, Scorer
 from workbench.errors import ModelError
 from workbench.models.encoder import Encoder
-from workbench.types import JsonObject, ShouldStop
+from workbench.types import JsonObject
 
 SCHEMA_MARKER = "specified in JSON Schema:"  # the end of ragas' sentence before the schema
 
@@ -91,16 +90,6 @@ def _judge_llm(endpoint: Endpoint) -> object:
             return True
 
     return JudgeLlm(run_config=RunConfig(max_retries=1, timeout=int(endpoint.limits.seconds)))
-
-
-def load_ragas(should_stop: ShouldStop | None = None) -> None:
-    """Import ragas, which takes seconds, in a thread, so that a stop need not wait. Raises Cancelled."""
-    loading = threading.Thread(target=ragas, name="ragas", daemon=True)
-    loading.start()
-    while loading.is_alive():
-        loading.join(POLL_INTERVAL_S)
-        check_stop(should_stop)
-    ragas()  # raises if the import failed in the thread
 
 
 _METRIC_CLASSES = {

@@ -1,6 +1,7 @@
 """A small OpenAI-compatible chat server that judges by shared words; it can also misbehave, as real ones do.
 
-Run as ``python -m tests.evals.judge_server MODE``; it prints its port, then one line a request. Modes: good,
+It answers questions by a sentence of a passage. Run as ``python -m tests.evals.judge_server MODE``; it prints its port,
+then one line a request. Modes: good,
 nonsense (prose where JSON is asked for), silent (never answers), busy (429 always), shaky (429 first, then good),
 broken (no chat message), plain (good, but refuses JSON schemas). A mode that ends in .json is a file of recorded
 verdicts (recorded_verdicts.json), returned in the form of our prompts and of those of ragas.
@@ -123,9 +124,10 @@ def reply(prompt: str) -> str:
     if ours is not None:
         return ours
     if "Now perform the same" not in prompt:
-        passages, question = prompt.split("\n\nQuestion: ")
-        best = max(sentences(passages), key=lambda one: len(words(one) & words(question)))
-        return re.sub(r"^\[\d+\] ", "", best)
+        question, *passages = re.split(r"\n\n\[\d+\]\n", prompt)
+        numbered = [(one, number) for number, text in enumerate(passages, 1) for one in sentences(text)]
+        best, number = max(numbered, key=lambda one: len(words(one[0]) & words(question)))
+        return f"{best} [{number}]"
     given: dict[str, Any] = json.loads(prompt.rpartition("input: ")[2].rpartition("Output:")[0])
     schema = prompt.partition("JSON Schema:\n")[2][:2000]
     if "noncommittal" in schema:
@@ -169,16 +171,20 @@ class Handler(BaseHTTPRequestHandler):
             self.send({"hello": "world"}, 200)
         else:
             text = "As a model I would rather not." if MODE == "nonsense" else reply(prompt)
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            message = {"role": "assistant", "content": text}
+            choice = {"index": 0, "finish_reason": "stop", "message": message, "delta": message}
             usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
             usage["total_tokens"] = sum(usage.values())
             answer = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"]}
-            self.send(answer | {"choices": [choice], "usage": usage}, 200)
+            if body.get("stream"):
+                answer["object"] = "chat.completion.chunk"
+            self.send(answer | {"choices": [choice], "usage": usage}, 200, stream=bool(body.get("stream")))
 
-    def send(self, payload: dict[str, Any], status: int) -> None:
+    def send(self, payload: dict[str, Any], status: int, stream: bool = False) -> None:
         data = json.dumps(payload).encode()
+        data = b"data: " + data + b"\n\ndata: [DONE]\n\n" if stream else data
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", "text/event-stream" if stream else "application/json")
         self.send_header("content-length", str(len(data)))
         self.send_header("retry-after-ms", "1")
         self.end_headers()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.judging import add_answers, grade_judgments
+from evals.judges.judging import grade_judgments
 from evals.judges.ragas import extract_schema
 from evals.judges.scores import JUDGED_METRICS, Sample, measure_samples
 from evals.test_set import Judgment
@@ -41,10 +41,8 @@ def test_every_metric_is_measured(judging: tuple[Endpoint, Encoder], metric: str
     assert endpoint.spent.calls > 0 and endpoint.spent.tokens > 100
 
 
-def test_it_answers_and_grades(judging: tuple[Endpoint, Encoder]) -> None:
+def test_it_grades(judging: tuple[Endpoint, Encoder]) -> None:
     endpoint, _ = judging
-    (sample,) = add_answers(endpoint, [Sample("q1", QUESTION, (PASSAGE,))])
-    assert sample.answer and not sample.no_answer
     graded = grade_judgments(endpoint, [Judgment("q1", "d1", 2)], {"q1": QUESTION}, lambda _: PASSAGE)
     assert len(graded) == 1 and isinstance(graded[0], int)
 

@@ -163,7 +163,8 @@ def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteTestS
     run = runs.run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     free = judge_run(wb, run)["keyword"]
     assert free["id_context_recall"].values["q1"] == free["text_context_recall"].values["q1"] == 1.0
-    judged = add_ragas(run, judge_run(wb, run, endpoint=start_judge("good")))
+    answers = {one.id: runs.answer_question(wb, run.corpus, one, "keyword", {}) for one in test_set.answerable}
+    judged = add_ragas(run, judge_run(wb, run, endpoint=start_judge("good"), answers={"keyword": answers}))
     figures = report.to_json(judged)["strategies"]["keyword"]["ragas"]
     assert figures["faithfulness"]["measured"] == 2
     assert figures["context_recall"]["mean"] == 0.5

@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from evals.background import enqueue_experiment, make_runners
+from evals.experiments.answers import read_answers
 from evals.experiments.catalogue import Experiments, make_cells
-from evals.experiments.runs import run_strategies
+from evals.experiments.runs import EvalRun, Ranking, answer_question, run_strategies
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.judging import judge_run
+from evals.judges.judging import judge_run, resume_experiment
+from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
+from tests.evals.test_baseline import run
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -38,19 +41,50 @@ def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTes
     test_set = load_test_set(beir())
     corpus = index_corpus(wb, test_set)
     both = run_strategies(wb, test_set, corpus, ["vector", "keyword"])
-    judge = start_judge("good", calls=24, at_once=1)
-    judged = judge_run(wb, both, endpoint=judge)
-    assert judge.spent.calls == 24
+    judge = start_judge("good", calls=14, at_once=1)  # each answer takes two
+    judged = judge_run(wb, both, endpoint=judge, answers=answer_all(wb, test_set, both))
+    assert judge.spent.calls == 14
     measured = {name: found["faithfulness"].measured for name, found in judged.items()}
     assert measured["vector"] == measured["keyword"] > 0
     assert "This run's share of the judge's calls is used up" in str(judged["vector"]["answer_relevancy"].reasons)
 
 
-def test_the_reason_why_there_is_no_answer_is_kept(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
-    test_set = load_test_set(beir())
-    one = run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"])
-    judged = judge_run(wb, one, endpoint=start_judge("busy", retries=0))["keyword"]
-    assert judged["faithfulness"].reasons == {"There is no answer: The judge answered with HTTP status 429.": 5}
+def test_the_reason_why_there_is_no_answer_is_kept(
+    make_settings: Callable[..., Settings], beir: WriteTestSet, start_judge: StartJudge
+) -> None:
+    url = start_judge("busy")._base_url
+    with Workbench.open(settings=make_settings(llm_base_url=url, llm_model="small")) as wb:
+        payload, code, said = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm")
+    reason = "The questions were not all answered: The LLM 'small' at "
+    assert code == 1 and payload["error"].startswith(reason) and "(429), 3 times" in payload["error"]
+    assert payload["error"] in said
+    assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"] == {"There is no answer.": 5}
+
+
+def test_a_judge_judges_the_answers_of_the_run_and_the_passages_that_they_are_from(
+    make_settings: Callable[..., Settings], beir: WriteTestSet, start_judge: StartJudge
+) -> None:
+    url = start_judge("good")._base_url
+    with Workbench.open(settings=make_settings(llm_base_url=url, llm_model="small")) as wb:
+        payload, code, _ = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm", "--answers")
+        experiments = Experiments(wb)
+        test_set = experiments.test_sets.add(load_test_set(beir()))
+        made = experiments.create("Judged", test_set.id, make_cells(["keyword"]))
+        experiments.prepare(made.id, judge="built-in")
+        assert resume_experiment(wb, made.id).status == "done"
+        (result,) = experiments.results(made.id)
+        answers = read_answers([result])["keyword"]
+    answered, judged = payload["answers"]["keyword"], payload["strategies"]["keyword"]["ragas"]["faithfulness"]
+    assert code == 0 and answered.usage["llm_calls"] == answers.usage["llm_calls"] == 1.0
+    assert judged == result.extra["ragas"]["faithfulness"]
+    assert (judged["mean"], judged["measured"]) == (1.0, 5)  # each is a sentence of a passage that it read
+
+
+def answer_all(wb: Workbench, test_set: TestSet, run: EvalRun) -> dict[str, dict[str, Ranking]]:
+    return {
+        name: {one.id: answer_question(wb, run.corpus, one, name, {}) for one in test_set.answerable}
+        for name in run.strategies
+    }
 
 
 def test_a_judge_spends_no_more_than_is_left_of_a_budget(
@@ -60,10 +94,11 @@ def test_a_judge_spends_no_more_than_is_left_of_a_budget(
     both = run_strategies(wb, test_set, index_corpus(wb, test_set), ["vector", "keyword"])
     whole = start_judge("good", at_once=1)
     whole.limits = replace(whole.limits, price=(2.0, 10.0))
-    judge_run(wb, both, endpoint=whole)
+    answers = answer_all(wb, test_set, both)
+    judge_run(wb, both, endpoint=whole, answers=answers)
     judge = start_judge("good", at_once=1, dollars=whole.spent.dollars / 2)
     judge.limits = replace(judge.limits, price=(2.0, 10.0))
-    judged = judge_run(wb, both, endpoint=judge)
+    judged = judge_run(wb, both, endpoint=judge, answers=answers)
     assert 0.5 <= judge.spent.dollars / whole.spent.dollars < 0.6 and judge.spent.calls < whole.spent.calls
     assert "The budget was used up before this judgment." in str(judged["keyword"]["answer_relevancy"].reasons)
 

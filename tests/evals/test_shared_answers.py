@@ -226,11 +226,13 @@ def test_a_worker_killed_in_the_middle_of_judging_loses_the_questions_it_waits_f
 def test_judging_stops_with_the_budget_and_continues_with_a_higher_one(llm_wb: Workbench, beir: WriteTestSet) -> None:
     experiments = Experiments(llm_wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
-    made = experiments.create("Judged", test_set, ["keyword"], metrics=["mrr@10"])
+    made = experiments.create("Judged", test_set, ["keyword"], metrics=["mrr@10"], answers=True)
     with pytest.raises(InvalidInput, match="Invalid budget -1"):
         enqueue_experiment(llm_wb, made.id, ragas="llm", budget=-1)
     assert experiments.get(made.id) == made and not llm_wb.jobs.list()  # neither a judge nor a job
-    job = enqueue_experiment(llm_wb, made.id, ragas="llm", budget=1e-6)
+    made = experiments.run(made.id)
+    answered = len(ASKED) * (experiments.answers(made.id)[0]["keyword"].dollars or 0)
+    job = enqueue_experiment(llm_wb, made.id, ragas="llm", budget=answered + 1e-6)
     worker = llm_wb.start_worker(make_runners(llm_wb))
     llm_wb.jobs.wait(job.id, timeout=LONG)
     stopped = experiments.get(made.id)

@@ -295,7 +295,7 @@ def _choose_values(parameters: Mapping[str, Parameter], names: Sequence[str]) ->
     return varied
 
 
-RAGAS_TITLES = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, with the LLM as judge"}
+RAGAS_TITLES = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, the LLM judges the answers"}
 WITH_RAGAS_TITLE = {"llm-ragas": "Yes, with the LLM and ragas' prompts"}  # if the extra is installed
 
 
@@ -422,7 +422,7 @@ def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
                 "Repetitions", 1, MAX_REPEATS, 1, key="build_repeats", width=180,
                 help="How often the LLM is asked; scores are means, and ± is their standard deviation.",
             )  # fmt: skip
-    return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers, repeats)
+    return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers or ragas in WITH_LLM, repeats)
 
 
 def _describe_size(runs: int, test_set: TestSet, planned: Sequence[Cell]) -> str:

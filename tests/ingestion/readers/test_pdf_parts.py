@@ -956,6 +956,28 @@ def test_signatures_rich_text_and_fields_on_no_page_are_read(entries: dict[str, 
     assert document.metadata.get("hidden_parts") == ({"form fields on no page": 1} if "hidden" in added else None)
 
 
+@pytest.mark.parametrize("is_annotated", [True, False])
+def test_fields_are_read_on_the_page_of_their_widget(is_annotated: bool) -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(*[lambda canvas: canvas.drawString(72, 700, OPENS)] * 3)))
+    value = DictionaryObject({NameObject(key): TextStringObject(text) for key, text in SIGNATURE.items()})
+    name = {NameObject("/FT"): NameObject("/Sig"), NameObject("/T"): TextStringObject("Berth")}
+    field = writer._add_object(DictionaryObject({**name, NameObject("/V"): value}))
+    page = writer.pages[1]
+    entries = {"/Subtype": NameObject("/Widget"), "/Parent": field, "/Rect": RECTANGLE, "/P": page.indirect_reference}
+    widget = writer._add_object(DictionaryObject({NameObject(key): entry for key, entry in entries.items()}))
+    field.get_object()[NameObject("/Kids")] = ArrayObject([widget])
+    if is_annotated:
+        page[NameObject("/Annots")] = ArrayObject([widget])
+    form = DictionaryObject({NameObject("/Fields"): ArrayObject([field])})
+    writer.root_object[NameObject("/AcroForm")] = form
+    document = read_bytes(write(writer), "form.pdf")
+    _, start, end = document.pages[1]
+    signed = "Berth: Ottilie Marsh, I approve the berths" + ("" if is_annotated else " (hidden)")
+    assert document.text[start:end].strip() == f"{OPENS}\n\n{signed}"
+    hidden = None if is_annotated else {"form fields on no page": 1}
+    assert document.metadata.get("hidden_parts") == hidden
+
+
 def test_text_in_the_pattern_that_fills_an_area_is_read() -> None:
     writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, OPENS))))
     resources = writer.pages[0]["/Resources"]

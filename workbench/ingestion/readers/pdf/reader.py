@@ -312,6 +312,7 @@ SHOWN_TEXT = (b"Tj", b"TJ", b"'", b'"')  # operators whose last operand is text
 TAG = re.compile(r"<[^>]*>")  # of rich text
 PUSH_BUTTON_FLAG, RADIO_FLAG = 1 << 16, 1 << 15  # of a button (ISO 32000-2, table 229)
 MAX_LAYERED_BYTES = 5_000_000  # drawing instructions of a page with layers that are off; pypdf takes 40 times as much
+TAKEN = "/WorkbenchTaken"  # marks a hidden annotation that was removed from its page
 HIDDEN_FLAGS = 2 | 32  # Hidden and NoView, of an annotation (ISO 32000-2, table 167)
 ANY_FLAGS = re.compile(rb"/F\s+(\d{1,4})\b")
 INVISIBLE_MODE = re.compile(rb"(?<![\d.])[37]\s+Tr\b")  # the operator that makes text invisible
@@ -368,17 +369,13 @@ def _find_alt_texts(reader: PdfReader) -> dict[int, list[str]]:
     return found
 
 
-def _find_field_values(reader: PdfReader) -> Iterator[tuple[int, str, bool]]:
-    """Yield the form fields whose values the parser does not read: those of signatures, rich text, and off all pages.
-
-    Each is the object number of its page, or 0; its text; and whether it is on no page.
-    """
-    form = cast("dict[str, Any]", reader.trailer["/Root"]).get("/AcroForm", {})
-    for field, page in _walk_tree(form.get("/Fields"), "/Kids", "/P"):
-        is_alone = "/Subtype" not in field and "/Kids" not in field
-        is_unread = "/RV" in field or ("/V" in field and field.get("/FT") == "/Sig")
-        if is_alone or (is_unread and not field.get("/F", 0) & HIDDEN_FLAGS):
-            yield page, _read_leniently(_describe_annotation, field) or "", is_alone
+def _read_field(reference: PdfObject) -> str:
+    """Return the value of a form field on a page if the parser does not read it: of a signature, or rich text."""
+    field = cast("DictionaryObject", reference.get_object() or {})
+    if field.get("/Subtype") != "/Widget" or field.get("/F", 0) & HIDDEN_FLAGS:
+        return ""
+    kind, value, rich = _inherit(field, "/FT", "/V", "/RV")
+    return _describe_annotation(field) if rich or (value and kind == "/Sig") else ""
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
@@ -556,6 +553,8 @@ def _take_annotations(page: PageObject, off: set[int]) -> list[str]:
         text = _read_leniently(_describe_hidden, one, off) or ""
         lines += [text] if text else []
         kept += [] if text else [one]
+        if text:
+            one.get_object()[NameObject(TAKEN)] = NameObject(TAKEN)
     if lines:
         page[NameObject("/Annots")] = kept
     return lines
@@ -573,15 +572,19 @@ def _describe_hidden(reference: PdfObject, off: set[int]) -> str:
     return " ".join(_describe_annotation(note).split()) if is_hidden else ""
 
 
+def _inherit(field: DictionaryObject, *keys: str) -> list[Any]:
+    """Return the entries of a form field, or of the fields above it, and "" for those without a value."""
+    chain = [field]
+    while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_TREE_DEPTH:
+        chain.append(parent)
+    return [next((one[key] for one in chain if key in one), "") for key in keys]
+
+
 def _describe_annotation(note: DictionaryObject) -> str:
     """Return the text of an annotation that was typed on a page, or the name and value of a form field."""
     if note.get("/Subtype") == "/FreeText":
         return str(note.get("/Contents", ""))
-    chain = [note]
-    while (parent := chain[-1].get("/Parent")) is not None and len(chain) < MAX_TREE_DEPTH:
-        chain.append(parent)
-    keys = ("/FT", "/Ff", "/AS", "/V", "/T", "/TU", "/RV")
-    kind, flags, state, value, name, tip, rich = (next((one[key] for one in chain if key in one), "") for key in keys)
+    kind, flags, state, value, name, tip, rich = _inherit(note, "/FT", "/Ff", "/AS", "/V", "/T", "/TU", "/RV")
     if kind == "/Sig" and isinstance(value, dict):
         signed = cast("dict[str, Any]", value)
         value = [signed[key] for key in ("/Name", "/Reason", "/Location") if key in signed]
@@ -609,6 +612,7 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
     texts = dict(read)
     damaged: list[int] = []
     fonts: dict[int, bool] = {}
+    placed = set[int]()  # object numbers of annotations
     try:
         reader = PdfReader(io.BytesIO(data))
         sources, alt_texts = reader.pages, _read_leniently(_find_alt_texts, reader) or {}
@@ -628,13 +632,19 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
             ):
                 texts[number] = normalise(text.strip())
             _read_leniently(_check_fonts, source, fonts)
-            drawn = [_read_leniently(_read_annotation, source, one) for one in source.get("/Annots") or ()]
+            notes = source.get("/Annots") or ()
+            placed.update(getattr(one, "idnum", 0) for one in notes)
+            drawn = [_read_leniently(_read_annotation, source, one) for one in notes]
             for text in filter(None, [*parts[number], *drawn]):
                 texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text)]))
-            patterns = _read_leniently(_read_patterns, source) or []
-            if patterns and number in texts:
-                texts[number] = _add_lines(texts[number], patterns, texts[number])
-        _read_leniently(_add_field_values, reader, numbers, texts)
+            added = [
+                *(_read_leniently(_read_patterns, source) or ()),
+                *(_read_leniently(_read_field, one) for one in notes),
+            ]
+            if any(added):
+                before = texts.get(number, "")
+                texts[number] = _add_lines(before, map(normalise, filter(None, added)), before).strip()
+        _read_leniently(_add_unplaced_fields, reader, numbers, placed, texts)
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)
     leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
@@ -662,20 +672,20 @@ def _read_patterns(page: PageObject) -> list[str]:
     return [" ".join(page.extract_xform_text(cast("Any", form)).split()) for form in patterns]
 
 
-def _add_field_values(reader: PdfReader, numbers: Mapping[int, int], texts: dict[int, str]) -> None:
-    """Add to the texts of pages, by number, the values of form fields that the parser does not read.
+def _add_unplaced_fields(
+    reader: PdfReader, numbers: Mapping[int, int], placed: Collection[int], texts: dict[int, str]
+) -> None:
+    """Add to the texts of pages, as hidden text, the form fields that are not among the annotations of any page.
 
-    Fields off all pages are added to the last one, as hidden text.
+    They are added to the page that they name, or to the last one.
     """
-    for page, text, is_hidden in _find_field_values(reader):
-        if not text:
-            continue
-        number = numbers.get(page, max(texts, default=1))
-        before = texts.get(number, "")
-        if not is_hidden:
-            texts[number] = _add_lines(before, [normalise(text)], before).strip()
-        elif take_hidden("form fields on no page"):
-            texts[number] = "\n\n".join(filter(None, [before, normalise(text) + HIDDEN_MARK]))
+    form = cast("dict[str, Any]", reader.trailer["/Root"]).get("/AcroForm", {})
+    for field, page in _walk_tree(form.get("/Fields"), "/Kids", "/P"):
+        is_placed = TAKEN in field or getattr(field.indirect_reference, "idnum", 0) in placed
+        text = "" if is_placed or field.get("/Kids") else _read_leniently(_describe_annotation, field)
+        if text and take_hidden("form fields on no page"):
+            number = numbers.get(page, max(texts, default=1))
+            texts[number] = "\n\n".join(filter(None, [texts.get(number, ""), normalise(text) + HIDDEN_MARK]))
 
 
 def _add_hidden(

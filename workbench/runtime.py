@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import glob
 import os
@@ -213,7 +214,7 @@ __version__ = "0.1.0"
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Write a file atomically: readers find the old file or the whole new one. A link is followed.
+    """Write a file atomically: readers find the old file or the whole new one.
 
     Args:
         path: The file; missing folders are created.
@@ -224,7 +225,7 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
         OSError: The folder is not writable, or the disk is full.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with write_aside(path.resolve()) as temporary:
+    with write_aside(path) as temporary:
         temporary.write_bytes(data)
         if mode is not None:
             temporary.chmod(mode)
@@ -238,11 +239,14 @@ def write_aside(target: Path) -> Generator[Path]:
     """Yield a new file in the folder of ``target``, which it replaces once it is complete and on the disk.
 
     Several processes may write the same target: each has a file of its own. One that a killed process left is
-    deleted by the first write a day later.
+    deleted by the first write a day later. A link is followed.
 
     Raises:
-        OSError: The folder is not writable, or the disk is full.
+        OSError: The folder is not writable, the disk is full, or the target is a folder, device or pipe.
     """
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "it is not a file")
+    target = target.resolve()
     for abandoned in target.parent.glob(f".{glob.escape(target.name)}.????????.part"):
         with suppress(OSError):
             if time.time() - abandoned.stat().st_mtime > ABANDONED_AFTER_S:

@@ -16,6 +16,7 @@ from commands import Ran
 from psycopg import sql
 
 from workbench import Workbench
+from workbench.errors import InvalidInput
 from workbench.types import Progress
 
 
@@ -88,6 +89,19 @@ def test_an_export_does_not_replace_a_file_unasked(workbench: Callable[..., Ran]
     assert workbench("export", "all.zip", "--force").code == 0
     assert zipfile.is_zipfile("all.zip")
     assert sorted(path.name for path in tmp_path.glob("*zip*")) == ["all.zip"]
+
+
+def test_an_export_replaces_no_pipe_or_device_and_follows_links(wb: Workbench, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "backup.zip").write_text("an older one")
+    (tmp_path / "link.zip").symlink_to("backup.zip")
+    with pytest.raises(InvalidInput, match=r"pipe \(it is not a file\); choose another location"):
+        wb.backups.write(tmp_path / "pipe", replace=True)
+    wb.backups.write(tmp_path / "link.zip", replace=True)
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link.zip").is_symlink()
+    assert zipfile.is_zipfile(tmp_path / "backup.zip")
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x05\x06" + bytes(18)])

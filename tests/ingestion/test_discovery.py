@@ -110,3 +110,26 @@ def test_names_that_are_no_utf_8_or_break_the_line_become_text(wb: Workbench, tm
         ("café.txt", "café"),
         ("two\nlines.txt", "two lines"),
     }
+
+
+def test_documents_that_are_inaccessible_are_reported(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("text")
+    os.mkfifo(tmp_path / "pipe.md")
+    os.mkfifo(tmp_path / "pipe")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _level in range(20):  # 20 names of 250 bytes are more than a path may have
+        os.mkdir("d" * 250, dir_fd=folder)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(os.open("deep.md", os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+
+    found = list_files([tmp_path])
+
+    assert [item.key for item in found.items] == ["notes.md"]
+    errors = {Path(failure.path).name: failure.error for failure in found.failures}
+    assert errors == {
+        "pipe.md": "It is not a regular file (a broken link, socket or device).",
+        "d" * 250: "Opening failed: File name too long.",
+    }

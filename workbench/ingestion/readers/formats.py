@@ -331,7 +331,7 @@ class SkippedPath:
 
     path: Path  # the path
     reason: str  # the reason, as a sentence
-    missed: bool = False  # True if it was given explicitly, or is an unreadable folder or a broken link
+    missed: bool = False  # True if it was given explicitly, or would be read if it were accessible
     unread_kind: bool = False  # True if it is a file of an unsupported format
     hidden_file: bool = False  # True if it would be read if it were not hidden
 
@@ -426,16 +426,16 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            hidden_file = find_reader(entry.name) is not None and _check_path(path.is_file)
+            hidden_file = find_reader(entry.name) is not None and _check_path(entry.is_file)
             skipped.append(SkippedPath(path, "It is hidden.", hidden_file=hidden_file))
-        elif _check_path(path.is_dir):
+        elif _check_path(entry.is_dir):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(SkippedPath(path, "It contains installed packages."))
             else:
                 yield from _walk_folder(path, (*parents, real), skipped)
         elif (reason := _skip_reason(path)) is not None:
-            missed = entry.is_symlink() and find_reader(entry.name) is not None  # a document that is gone
-            skipped.append(SkippedPath(path, reason, missed, unread_kind=_check_path(path.is_file)))
+            missed = find_reader(entry.name) is not None  # only its kind or its place keeps it from being read
+            skipped.append(SkippedPath(path, reason, missed, unread_kind=not missed and _check_path(entry.is_file)))
         else:
             yield path
 
@@ -450,12 +450,12 @@ def _check_path(kind: Callable[[], bool]) -> bool:
 
 def _skip_reason(path: Path) -> str | None:
     """Return why a file is not read, or None if it is."""
-    if not _check_path(path.is_file):
-        return "It is not a regular file (a broken link, socket or device)."
-    if find_reader(path.name) is not None:
-        return None
     suffix = path.suffix or "without suffix"
     try:
+        if not path.is_file():
+            return "It is not a regular file (a broken link, socket or device)."
+        if find_reader(path.name) is not None:
+            return None
         with path.open("rb") as file:
             binary = looks_binary(file.read(4096))
     except OSError as error:

@@ -42,6 +42,9 @@ def test_a_ranker_is_learned_kept_exported_deleted_and_imported(
     taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # reported before anything is read
     assert taken.code == 1 and "There is already a ranker 'long texts'" in taken.err
     assert workbench("rankers", "export", "long texts", str(tmp_path / "out.json")).code == 0
+    for command in (("rankers", "export", "long texts", "no/out.json"), ("learn", "no set", "--output", "no/out.json")):
+        ran = workbench(*command)  # learn reports it before the training
+        assert (ran.code, ran.err) == (2, "Cannot write no/out.json; choose a file in an existing folder.\n")
     assert workbench("rankers", "delete", "long texts", "--json").json["name"] == "long texts"
     back = workbench("rankers", "import", str(tmp_path / "out.json"), "--name", "back", "--json").json
     assert (back["name"], back["weights"], back["trained_on"]) == ("back", shown["weights"], "archive")

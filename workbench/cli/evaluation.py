@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_repeated, add_scope, read_scope
+from workbench.cli.options import Subcommands, add_repeated, add_scope, check_file, read_scope, write_file
 from workbench.cli.output import Output, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
-from workbench.errors import Conflict, InvalidInput
+from workbench.errors import InvalidInput
 from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
@@ -420,8 +420,8 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
     from workbench.retrieval.ranker import check_name, dump_ranker
 
     target = Path(arguments.output) if arguments.output else None
-    if target is not None and target.exists() and not arguments.force:
-        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
+    if target is not None:
+        check_file(target, force=arguments.force)
     name = check_name(arguments.save or arguments.name)
     with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
         if arguments.save:
@@ -438,7 +438,7 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
             should_stop=should_stop,
         )
         if target is not None:
-            target.write_text(dump_ranker(learned.ranker), encoding="utf-8")
+            write_file(target, dump_ranker(learned.ranker))
         if arguments.save:
             wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}

@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from workbench.cli.output import Output, strip_control_chars
 from workbench.cli.session import open_workbench
-from workbench.errors import Cancelled, InvalidInput, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, list_choices
 from workbench.formatting import parse_assignments
 from workbench.retrieval.options import strategy_name
 from workbench.retrieval.strategies import (
@@ -33,6 +34,22 @@ if TYPE_CHECKING:
 def add_yes_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--yes``."""
     parser.add_argument("--yes", action="store_true", help="delete without confirmation")
+
+
+def check_file(path: Path, *, force: bool = True) -> None:
+    """Raise if ``write_file`` would fail, before the work for it: Conflict if it exists, without ``force``."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidInput(f"Cannot write {path}; choose a file in an existing folder.")
+    if path.exists() and not force:
+        raise Conflict(f"The file {str(path)!r} already exists; use --force to replace it.")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that an option names. Raises InvalidInput if it is not writable."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"Cannot write {path} ({error.strerror}); choose another file.") from error
 
 
 def confirm(arguments: argparse.Namespace, out: Output, sentence: str) -> None:

@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import add_parameters, add_scope, add_strategy, parse_strategies, read_parameters, read_scope
+from workbench.cli.options import (
+    add_parameters,
+    add_scope,
+    add_strategy,
+    parse_strategies,
+    read_parameters,
+    read_scope,
+    write_file,
+)
 from workbench.cli.output import Output, print_table, strip_control_chars
 from workbench.cli.session import ensure_sample, open_workbench
 from workbench.display import heading_text, movement_text
@@ -313,19 +321,12 @@ def run_compare(arguments: argparse.Namespace, out: Output) -> int:
         asked = CompareArguments(
             tuple(names), arguments.limit, scope, arguments.index, parameters or {}, arguments.history
         )
-        _write_export(Path(arguments.export), export_comparison(comparison, asked, arguments.export))
+        write_file(Path(arguments.export), export_comparison(comparison, asked, arguments.export))
         out.message(f"Written to {arguments.export}.")
     for note in comparison.notes:
         out.message(note)
     out.show(comparison, lambda console: _print_comparison(console, comparison))
     return 0
-
-
-def _write_export(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"Cannot write {path} ({error.strerror}); choose a file in an existing folder.") from None
 
 
 def _print_comparison(console: Console, comparison: Comparison) -> None:

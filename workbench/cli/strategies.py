@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_parameters, add_yes_option, confirm, read_parameters
+from workbench.cli.options import (
+    Subcommands,
+    add_parameters,
+    add_yes_option,
+    check_file,
+    confirm,
+    read_parameters,
+    write_file,
+)
 from workbench.cli.output import Output, print_fields, print_table
-from workbench.errors import Conflict, NotFound
+from workbench.errors import NotFound
 from workbench.types import Promotion, Ranker, Scope
 
 if TYPE_CHECKING:
@@ -188,10 +196,8 @@ def _show_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> i
 
 def _export_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     target = Path(arguments.file)
-    if target.exists() and not arguments.force:
-        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
-    text = wb.rankers.export(arguments.name)
-    target.write_text(text, encoding="utf-8")
+    check_file(target, force=arguments.force)
+    write_file(target, wb.rankers.export(arguments.name))
     value = {"ranker": arguments.name, "path": str(target)}
     return out.sentence(value, f"Wrote the ranker {arguments.name!r} to {target}")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import random
 import time
 import zipfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -26,6 +28,7 @@ from pptx import Presentation
 
 from tests.ingestion.files import epub
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.incoming import list_files
 from workbench.ingestion.metadata import document_date, has_unread_date, page_notes, parse_written_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes, read_draft
@@ -724,6 +727,53 @@ def test_dates_of_pages_and_records_are_read() -> None:
         == "2030-03-05"
     )
     assert read("---\ntitle: Z\ndate: 0000-00-00\npublished: 2030-03-05\n---\nBody", "z.md").text == "Body"
+
+
+def test_dates_of_pages_are_those_of_the_page() -> None:
+    def page_date(head: str, body: str = "") -> str:
+        page = f"<html><head>{head}</head><body><p>Kelp grows on the pier.</p>{body}</body></html>"
+        return str(document_date(read(page, "a.html").metadata))
+
+    comments = '"comment": [{"@type": "Comment", "datePublished": "2035-01-01"}]'
+    linked = f'{{"@graph": [{{{comments}, "datePublished": "2030\\/03\\/05"}}]}}'
+    assert page_date(f'<script type="application/ld+json">{linked}</script>') == "2030-03-05"
+    assert page_date('<meta name="DC.Date.Issued" content="05.03.2030">') == "2030-03-05"
+    assert page_date('<meta name="dc.date" content="2030-03-05">') == "2030-03-05"
+    updated = '<meta property="og:updated_time" content="2030-03-05T10:00:00Z">'
+    assert page_date(f'<meta property="article:published_time" content="2029-01-01">{updated}') == "2030-03-05"
+    assert page_date('<meta name="publisher" content="2031"><meta name="msvalidate.01" content="2031">') == "None"
+    other = '<aside><time datetime="2031-01-01">Fair</time></aside>'
+    assert (
+        page_date("", f'<time class="entry-date published" datetime="2030-03-05">5 March</time>{other}') == "2030-03-05"
+    )
+    assert page_date("", f'<time pubdate datetime="2030-03-05">5 March</time>{other}') == "2030-03-05"
+    assert page_date("", "<time>5 March 2030</time>") == page_date("", '<b itemprop="dateModified">5.3.2030</b>')
+    assert page_date("", '<time>5 March 2030</time> from <time datetime="10:00">ten</time>') == "2030-03-05"
+
+
+def test_dates_in_other_signs_are_read_and_placeholders_are_not() -> None:
+    for written in (
+        "2030\u201103\u201105",
+        "２０３０－０３－０５",
+        "5/Mar/2030",
+        "2030年3月5日(火) 10:00",
+        "2030–03–05",
+    ):
+        assert str(document_date({"date": written})) == "2030-03-05", written
+    assert document_date({"date": "0001-01-01T00:00:00Z"}) is None
+    feed = "<rss><channel><item><pubDate><![CDATA[ Tue, 05 Mar 2030 10:00:00 GMT ]]></pubDate></item></channel></rss>"
+    assert str(document_date(read(feed, "a.rss").metadata)) == "2030-03-05"
+    atom = '<feed><entry><updated xml:lang="en">2030-03-05</updated></entry></feed>'
+    assert str(document_date(read(atom, "a.atom").metadata)) == "2030-03-05"
+
+
+def test_a_file_without_a_time_of_change_has_no_date(tmp_path: Path) -> None:
+    path = tmp_path / "kelp.md"
+    path.write_text("Kelp", encoding="utf-8")
+    os.utime(path, (0, 0))
+    assert list_files([path]).items[0].file_date is None
+    os.utime(path, (1_900_000_000, 1_900_000_000))
+    assert str(list_files([path]).items[0].file_date) == "2030-03-17"
 
 
 def test_the_report_adds_up_what_was_left_out_of_several_documents() -> None:

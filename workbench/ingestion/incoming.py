@@ -184,7 +184,7 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "13"
+READER_VERSION = "14"
 PDF_READER_VERSION = "11"
 SHEET_READER_VERSION = "9"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
@@ -371,8 +371,10 @@ def _file_item(path: Path, key: str, commit_dates: Mapping[Path, date]) -> Inges
 
 
 def _change_date(path: Path) -> date | None:
+    """Return the day of a file's last change; None for the first of 1970, which builds without dates write."""
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime).date()
+        day = datetime.fromtimestamp(path.stat().st_mtime).date()
+        return day if day > date(1970, 1, 1) else None
     except (OSError, ValueError, OverflowError):
         return None
 

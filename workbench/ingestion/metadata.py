@@ -157,16 +157,17 @@ DATE_KEYS = (
     "time", "timestamp", "datum", "fecha", "effective",
 )  # fmt: skip
 DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dcterms|dc|citation|article)(?=.)")
-YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.:]) ?(\d{1,2})\2 ?(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
+YEAR_FIRST = re.compile(r"(?:D:)?([1-9]\d{3})(?:([-/.:]) ?(\d{1,2})\2 ?(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
 DAY_MONTH = re.compile(
-    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)?[ -](?:de |of )?([^\W\d_]{3,12})\.?,?[ -](?:de )?(\d{4})\b"
+    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|o|\.)?[ /-](?:de |of )?([^\W\d_]{3,12})\.?,?[ /-](?:de )?(\d{4})\b"
 )
 MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,12})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
 YEAR_MONTH_DAY = re.compile(r"(\d{4})\.? ([^\W\d_]{3,12})\.? (\d{1,2})\b")  # Hungarian
-YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d{1,2})| ?[年년] ?(\d{1,2})(?: ?[月월](?: ?(\d{1,2}) ?[日일])?)?)?")
+YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d\d?)| ?[年년] ?(\d\d?)(?: ?[月월](?: ?(\d\d?) ?[日일].*)?)?)?")
 MONTH_YEAR = re.compile(r"(?:(\d{1,2})[-/.]|([^\W\d_]{3,12})\.? )(\d{4})")
 WEEK_YEAR = re.compile(r"(?:KW|CW|W|Week) ?(\d{1,2})(?:[/-]|,? )(\d{4})", re.IGNORECASE)
+DASH = re.compile("[\u2010-\u2015\u2212]")
 ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
 UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with one has no date, not that of its file
 DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}[-. ][^\W\d_]{3,}[-. ]\d{2}|\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -247,7 +248,8 @@ def parse_written_date(text: str) -> date | None:
     It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030, 2030年3月5日 or KW 10 2030 (its
     Monday). 05/03/2030 is only a date if one of the numbers is not a month, because countries differ.
     """
-    text = WEEK_YEAR.sub(lambda week: f"{week[2]}-W{week[1]:0>2}", " ".join(text.split()))
+    text = DASH.sub("-", normalize("NFKC", " ".join(text.split())))  # 2030‑03‑05 and full-width digits and signs
+    text = WEEK_YEAR.sub(lambda week: f"{week[2]}-W{week[1]:0>2}", text)
     if match := YEAR_FIRST.match(text):
         year, month, day = match[1], match[3] or match[5], match[4] or match[6]
     elif match := YEAR_LAST.match(text):
@@ -296,6 +298,8 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     notes: list[str] = []
     if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
+    if pages := _format_pages(metadata.get("damaged_pages")):
+        notes.append(f"{name}: {pages} could be read only in part, because the file is damaged.")
     if pages := _format_pages(metadata.get("unread_pictures")):
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):

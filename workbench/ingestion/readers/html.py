@@ -564,26 +564,19 @@ LINKED_TEXT = re.compile(
     r'("[^"\\]*+(?:\\.[^"\\]*+)*+")|"recipeIngredient"\s*:\s*(\[[^\[\]{}]*+\])'
 )  # articles, questions, answers, steps and ingredients
 MAX_LINKED_SHARE = 0.8  # of the words of such a text that are on the page, above which the page has it
-LINKED_DATE = re.compile(r'"(dateModified|datePublished)"\s*:\s*"([^"\\]{4,40})"')  # in JSON-LD
-META_NAMES = {
-    "description": "description",
-    "author": "author",
-    "keywords": "keywords",
-    "date": "date",
-    "dc.date": "date",
-    "dcterms.date": "date",
-    "last-modified": "modified",
-    "datemodified": "modified",
-    "article:modified_time": "modified",
-    "dcterms.modified": "modified",
-    "article:published_time": "published",
-    "pubdate": "published",
-    "datepublished": "published",
-    "dcterms.issued": "published",
-    "citation_publication_date": "published",
-    "citation_date": "published",
-    "citation_author": "author",
+LINKED_DATE = re.compile(
+    r'"(date(?:Modified|Published|Created)|datePosted)"\s*:\s*"((?:[^"\\]|\\/){4,40})"'
+)  # in JSON-LD
+MAX_LINKED_DATES = 50  # examined in a block; a page's comments may have thousands
+META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "citation_author": "author"}
+DATE_NAMES = {  # names of tags with a date, and classes of <time>, by key in the metadata
+    "modified": re.compile("modified|lastmod|updated|last[_-]?update|revised"),
+    "published": re.compile("publish(?:ed|[_-]?date)|pub(?:lication)?[_-]?date|release[_-]?date|posted|issued"),
+    "created": re.compile("created"),
+    "date": re.compile(r"^(?:(?:dc|dcterms|citation|article|sailthru)[.:_-](?:online_)?)?date$"),
 }
+YEAR = re.compile(r"\d{4}")
+MAX_DATE_CHARS = 40  # of the text of a tag that is read if it has no attribute with the date
 
 
 def read_html(data: bytes, name: str) -> Draft:
@@ -1262,21 +1255,37 @@ def _element_text(element: HtmlElement | None) -> str:
 
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    for tag in root.iter("meta", "time"):
-        key = META_NAMES.get(next(filter(None, map(tag.get, META_ATTRIBUTES)), "").lower())
-        content = (tag.get("content") or tag.get("datetime") or "").strip()
-        if key and content:
+    for tag in root.xpath("//meta | //time | //*[@itemprop]"):
+        attributes = (*META_ATTRIBUTES, "class") if tag.tag == "time" else META_ATTRIBUTES
+        name = "pubdate" if "pubdate" in tag.attrib else next(filter(None, map(tag.get, attributes)), "").lower()
+        if (key := META_NAMES.get(name) or _date_key(name)) and (content := _read_content(tag)):
             metadata.setdefault(key, content)
     for block in root.iterfind(LINKED_DATA_PATH):
-        for name, written in LINKED_DATE.findall(block.text or ""):
-            metadata.setdefault(META_NAMES[name.lower()], written)
-    times = {tag.get("datetime", "") for tag in root.iter("time")} - {""}
+        text = block.text or ""
+        found = {  # by depth, because dates of the page are outside those of its comments and reviews
+            match: text.count("{", 0, match.start()) - text.count("}", 0, match.start())
+            for match in islice(LINKED_DATE.finditer(text), MAX_LINKED_DATES)
+        }
+        for match in sorted(found, key=found.__getitem__):
+            metadata.setdefault(str(_date_key(match[1].lower())), match[2].replace("\\/", "/"))
+    times = {written for tag in root.iter("time") if YEAR.search(written := _read_content(tag))}
     if len(times) == 1:  # several are about events, comments or other articles
         metadata.setdefault("time", times.pop())
     for link in root.iterfind(".//link"):
         if link.get("rel") == "canonical" and link.get("href"):
             metadata["canonical_url"] = link.get("href")
     return metadata
+
+
+def _date_key(name: str) -> str | None:
+    """Return the key in the metadata for a tag's date, by the tag's name in lower case; None if it has none."""
+    return next((key for key, words in DATE_NAMES.items() if words.search(name)), None)
+
+
+def _read_content(tag: HtmlElement) -> str:
+    """Return the value of a tag, or its text if it is as short as a date."""
+    written = tag.get("content") or tag.get("datetime") or ("" if tag.tag == "meta" else _element_text(tag))
+    return "" if tag.tag != "meta" and len(written) > MAX_DATE_CHARS else written.strip()
 
 
 def find_charset(data: bytes) -> str | None:

@@ -615,7 +615,9 @@ LANGUAGES_BY_SUFFIX = {
 }  # fmt: skip
 
 
-FEED_DATE = re.compile(r"<(?:pubDate|lastBuildDate|updated|published|dc:date)>([^<]{4,40})</")  # of RSS and Atom
+FEED_DATE = re.compile(  # of RSS and Atom
+    r"<(?:pubDate|lastBuildDate|updated|published|dc:date)\b[^>]*>\s*(?:<!\[CDATA\[)?\s*([^<\]]{4,40})"
+)
 
 
 def read_code(data: bytes, name: str) -> Draft:

@@ -32,6 +32,17 @@ def settled(page: Page) -> None:
     page.wait_for_function(STILL)
 
 
+def pick_option(box: Locator, name: str, exact: bool = False) -> None:
+    """Choose from a list once the page is still.
+
+    Streamlit closes a list if anything around it scrolls, as an expander does until it is unfolded (0.5 s). A person is
+    slower than that, a test on a quick machine is not.
+    """
+    settled(box.page)
+    box.click()
+    box.page.get_by_role("option", name=name, exact=exact).first.click()
+
+
 def assert_fits(page: Page, name: str, *others: Locator) -> None:
     """Fail if anything scrolls sideways after layout; tables redraw themselves at another width."""
     try:

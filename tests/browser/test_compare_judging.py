@@ -4,7 +4,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from looks import axe_findings
+from looks import axe_findings, pick_option
 from playwright.sync_api import expect
 
 from evals.measures.metrics import measure_rankings
@@ -68,8 +68,7 @@ def test_a_test_set_of_the_same_title_in_another_scope_is_another_one(goto, fill
 def test_a_test_set_is_chosen_and_judging_is_turned_off_again(goto, filled):
     made = TestSetStore(filled).create(f"Chosen {uuid4().hex[:6]}")
     page = goto("/?q=tide gauge")
-    page.get_by_role("combobox", name="Test set").click()
-    page.get_by_role("option", name=made.title, exact=True).click()
+    pick_option(page.get_by_role("combobox", name="Test set"), made.title, exact=True)
     expect(page.locator(".judging-hint")).to_be_visible()
     page.get_by_role("button", name="Stop judging").click()
     expect(page.locator(".judging-hint")).to_have_count(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browser_server import ASKED, FIRST
-from looks import assert_fits
+from looks import assert_fits, pick_option
 from playwright.sync_api import Page, expect
 
 from evals.experiments.catalogue import Experiments, make_cells
@@ -91,8 +91,7 @@ def test_the_form_says_how_many_questions_a_difference_needs_and_makes_it_a_bar(
     page.get_by_role("spinbutton", name="Difference to show").fill("0.05")
     page.get_by_role("spinbutton", name="Difference to show").press("Enter")
     expect(page.get_by_text(re.compile(r"A difference of 0\.05 needs about [\d,]+ questions"))).to_be_visible()
-    page.get_by_role("combobox", name="As a bar over").click()
-    page.get_by_role("option", name="Keyword").click()
+    pick_option(page.get_by_role("combobox", name="As a bar over"), "Keyword")
     page.get_by_role("textbox", name="Hypothesis").fill("Vector is better")
     page.get_by_role("textbox", name="Hypothesis").press("Enter")
     keep("evaluate_bar")
@@ -210,8 +209,7 @@ def test_notes_tags_and_a_view_are_saved_and_trends_list_the_experiments(
     made = experiments.run(experiments.create("To be noted", harbour, make_cells(["keyword", "fuzzy"])).id)
     page = goto(f"/evaluate?experiment={made.id}")
     page.get_by_role("button", name="Notes", exact=True).click()
-    page.get_by_role("combobox", name="For").click()
-    page.get_by_role("option", name="Fuzzy").click()
+    pick_option(page.get_by_role("combobox", name="For"), "Fuzzy")
     tags = page.locator(".st-key-note_tags_fuzzy input")  # once the form is that of the run
     tags.fill("candidate")
     tags.press("Enter")
@@ -403,8 +401,7 @@ def test_questions_are_typed_in_and_taken_along(
     page.get_by_role("button", name="Add from file").click()
     expect(page.get_by_text("0 questions and 1 judgment added.")).to_be_visible()
     page.get_by_role("button", name="Edit", exact=True).click()
-    page.get_by_role("dialog").get_by_role("combobox", name="Grades").click()
-    page.get_by_role("option", name="not, relevant", exact=True).click()
+    pick_option(page.get_by_role("dialog").get_by_role("combobox", name="Grades"), "not, relevant", exact=True)
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_text('Saved "Typed questions".')).to_be_visible()
     assert TestSetStore(filled).info(made.id).grades == 2
@@ -504,8 +501,7 @@ def test_the_form_offers_every_combination_of_several_parameters(
     expect(page.get_by_text("4 runs × 4 questions")).to_be_visible()
     varied = page.get_by_role("combobox", name="Vary parameters")
     for name in ("Hybrid: ", "Rerank: "):
-        varied.click()
-        page.get_by_role("option", name=name).first.click()
+        pick_option(varied, name)
     page.keyboard.press("Escape")
     expect(page.locator("[class*=st-key-build_values_]")).to_have_count(2)
     expect(page.get_by_text(re.compile(r"^([5-9]|\d\d) runs × 4 questions"))).to_be_visible()

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from looks import axe_findings
+from looks import axe_findings, pick_option
 from playwright.sync_api import expect
 from psycopg.conninfo import make_conninfo
 
@@ -33,8 +33,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     dialog.get_by_role("button", name="Create and build").click()
     expect(dialog.get_by_role("alert")).to_contain_text("use lower-case letters, digits and _")
     dialog.get_by_label("Name").fill("sentences")
-    dialog.get_by_role("combobox", name="Chunker").click()
-    page.get_by_role("option", name="hierarchical").click()
+    pick_option(dialog.get_by_role("combobox", name="Chunker"), "hierarchical")
     expect(dialog.get_by_text("Small passages that return their section.")).to_be_visible()
     dialog.get_by_role("spinbutton", name="Max tokens of a section").fill("200")
     dialog.get_by_role("spinbutton", name="Max tokens of a section").press("Tab")

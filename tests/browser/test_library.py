@@ -5,6 +5,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+from looks import pick_option
 from playwright.sync_api import expect
 from reportlab.pdfgen.canvas import Canvas
 
@@ -155,8 +156,7 @@ def test_sources_are_moved_into_a_new_project_and_tagged(goto, filled):
     page.get_by_role("radio", name="Sources").click()
     page.get_by_role("checkbox", name="Select Movable").check()
     page.get_by_role("button", name="Move").click()
-    page.get_by_role("dialog").get_by_role("combobox", name="Project").click()
-    page.get_by_role("option", name="Coast").click()
+    pick_option(page.get_by_role("dialog").get_by_role("combobox", name="Project"), "Coast")
     page.get_by_role("dialog").get_by_role("button", name="Move").click()
     expect(page.get_by_role("row", name="Movable")).to_contain_text("Coast")
     assert filled.sources.get("Movable").project_id == filled.projects.get("Coast").id

@@ -255,7 +255,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain import covers
-        from workbench.retrieval.retrievers.hybrid import score_passages
+        from workbench.storage.postings import score_passages
 
         result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}

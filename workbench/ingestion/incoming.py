@@ -33,7 +33,7 @@ from workbench.ingestion.readers.formats import (
 )
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.stamps import is_inside
-from workbench.ingestion.text import guess_encoding
+from workbench.ingestion.text import guess_name_encoding
 from workbench.types import HIDDEN_FILES, IngestFailure, format_left_out
 
 # --- Zip archives, read like folders ---
@@ -93,7 +93,7 @@ def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfi
         if info.is_dir():
             continue
         is_marked = info.flag_bits & UTF8_NAME_FLAG
-        path = PurePosixPath(info.filename if is_marked else decoded[info.filename])
+        path = PurePosixPath(info.filename if is_marked else decoded.get(info.filename, info.filename))
         name = str(path)
         while times[name]:
             times[str(path)] += 1
@@ -102,23 +102,16 @@ def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfi
         yield name, info
 
 
-def _decode_names(names: Iterable[str]) -> dict[str, str]:
-    """Return names of members, read as CP437, in their own encoding: UTF-8, or one that makes most letters foreign."""
-    decoded: dict[str, str] = {}
-    for name in names:
-        try:
-            decoded[name] = name.encode("cp437").decode()
-        except UnicodeError:
-            decoded[name] = name
-    foreign = [name for name, own in decoded.items() if name == own and not name.isascii()]
+def _decode_names(names: Sequence[str]) -> dict[str, str]:
+    """Return names of members, read as CP437, in their own encoding: UTF-8, or the code page of an old system."""
+    foreign = [name for name in names if not name.isascii()]
     written = "\n".join(foreign).encode("cp437", "replace")
-    codec, _ = guess_encoding(written) if foreign else ("cp437", 0.0)
-    guessed = written.decode(codec, "replace").split("\n")
-    letters = [letter for name in guessed for letter in PurePosixPath(name).stem if letter.isalpha()]
-    is_foreign = 2 * sum(not letter.isascii() for letter in letters) > len(letters)
-    if is_foreign and codec != "mac_roman":  # macOS writes UTF-8
-        decoded |= dict(zip(foreign, guessed, strict=True))
-    return decoded
+    try:
+        decoded = written.decode().split("\n")
+    except UnicodeDecodeError:
+        stems = "\n".join(str(PurePosixPath(name).with_suffix("")) for name in foreign).encode("cp437", "replace")
+        decoded = written.decode(guess_name_encoding(stems), "replace").split("\n")
+    return dict(zip(foreign, decoded, strict=False))  # one empty string if there is none
 
 
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
@@ -185,7 +178,7 @@ COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
 READER_VERSION = "14"
-PDF_READER_VERSION = "11"
+PDF_READER_VERSION = "12"
 SHEET_READER_VERSION = "9"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings

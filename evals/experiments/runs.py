@@ -162,6 +162,7 @@ class Usage(Value):
     llm_calls: int = 0
     llm_input_tokens: int = 0
     llm_output_tokens: int = 0
+    elapsed_ms: float = 0.0  # of all searches for a question, also the deeper ones and those within its documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -596,11 +597,10 @@ def ask_question(
     The first search has the app's limit and is timed. If its passages come from too few documents,
     deeper searches add more below them.
     """
-    first_ask = _make_ask(corpus, question, strategy, parameters)
+    first_ask, began = _make_ask(corpus, question, strategy, parameters), time.perf_counter()
     with count_llm_usage() as llm:
         first = wb.search_service.search(question.text, first_ask)
     size = sum(len(passage.text.encode()) for passage in first)
-    usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens)
     ranked = _document_keys(corpus, first)
     result = first
     for limit in DEEPER_LIMITS:
@@ -616,9 +616,10 @@ def ask_question(
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
         within = _rank_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
     passages = _rank_passages(corpus, first, paged=bool(pages))
-    time = first.timings_ms["total"]
+    took = round((time.perf_counter() - began) * 1000, 3)
+    usage = Usage(size // BYTES_PER_TOKEN, llm.calls, llm.input_tokens, llm.output_tokens, took)
     kept = tuple(ranked[: documents + (question.id in ranked)])
-    return Ranking(question.id, kept, passages, time, first.degraded, within, usage)
+    return Ranking(question.id, kept, passages, first.timings_ms[TOTAL], first.degraded, within, usage)
 
 
 def answer_question(
@@ -680,6 +681,7 @@ def _document_keys(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[s
 
 MAX_CELLS = 500
 FREE = "free"  # the judge without an LLM
+JUDGES = ("built-in", "ragas")  # those with an LLM, by their prompts; ragas needs the extra ``ragas``
 
 
 @dataclass(frozen=True, slots=True)
@@ -955,10 +957,10 @@ def estimate_cost(
     judges: bool = False,
     budget: float | None = None,
 ) -> str:
-    """Return a sentence on what a run will take and cost at least, before it; "" without an LLM if no price is known.
+    """Return a sentence on what a run will take and cost at least, before it; "" if neither is known.
 
     The text that the LLM reads for an answer is estimated from the passages of the index, if there are any; ``judges``
-    if an LLM scores the texts afterwards.
+    if an LLM judges the answers afterwards. The time is that of stored runs.
 
     Raises:
         InvalidInput: A budget that is 0 or less, or that cannot stop anything because no price is known.
@@ -970,12 +972,10 @@ def estimate_cost(
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
     calls, tokens = 0, 0.0  # of LLMs
     searches = [cell for cell in cells if not cell.judge and not cell.answers]
-    judged = len([cell for cell in searches if not cell.repetition]) if judges else 0
-    judged = judged or sum(cell.judge not in ("", FREE) for cell in cells)
+    cells += [replace(cell, judge=JUDGES[0]) for cell in searches if judges and not cell.repetition]
+    judged = sum(cell.judge not in ("", FREE) for cell in cells)
     for cell in (one for one in cells if not one.judge):
-        model = wb.corpus.index(cell.index).embedding_model
-        name = name_writer if cell.answers else name_models
-        parameters = name(wb.settings, check_parameters(cell.strategy, cell.parameters))
+        model, parameters = wb.corpus.index(cell.index).embedding_model, find_parameters(wb.settings, cell)
         questions = test_set.scorable if cell.answers else test_set.answerable
         embedding, reranking = prices.rates(cell.strategy, parameters, model)
         asked = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
@@ -1002,33 +1002,41 @@ def estimate_cost(
     count += f" and {len(test_set.scorable) * answers:,} answers" if answers else ""
     count += f" with about {calls:,} calls of an LLM" if calls else ""
     count += f", which reads about {tokens:,.0f} tokens," if tokens else ""
-    costs = _describe_estimate(count, total, parts, pilot, budget, has_calls=calls > 0)
-    return f"{costs} {_estimate_time(wb, test_set, cells, judges=judges)}".strip() if costs else ""
+    took, unknown = _estimate_time(wb, test_set, cells)
+    costs = _describe_estimate(count, total, parts, pilot, budget, is_wanted=calls > 0 or took > 0)
+    if took:
+        more = f" and more, as no stored run measured {list_choices(unknown, 3)}" if unknown else ""
+        return f"{costs} It takes about {took:,.1f} s{more}, by stored runs with the same models, without indexing."
+    return costs and f"{costs} How long it takes is unknown: experiments have not measured it."
 
 
-def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell], *, judges: bool) -> str:
-    """Return how long a run takes by stored runs of its strategies and embedding models, if there are any.
-
-    Their LLMs, rerankers and depths may have been others.
-    """
+def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell]) -> tuple[float, list[str]]:
+    """Return the seconds that cells take by stored runs of their strategies, with the same embedding model, LLM and
+    reranker, and the strategies and kinds of cells of which there are none."""
     known = RunTables(wb.corpus.database).mean_times([cell.strategy for cell in cells])
-    times: list[float | None] = [None] if judges else []
+    took, unknown = 0.0, list[str]()
     for cell in cells:
         kind = "judge" if cell.judge else "answer" if cell.answers else "search"
-        one = known.get((cell.strategy, wb.corpus.index(cell.index).embedding_model, kind))
-        asked = list_asked(test_set, answers=cell.answers, judge=bool(cell.judge))
-        times.append(None if one is None else one * len(asked) / 1000)
-    if None in times:
-        return "How long it takes is unknown: experiments have not measured all of it."
-    took = sum(one or 0 for one in times)
-    return f"It takes about {took:,.1f} s by stored runs, whatever their LLM and depth, without indexing."
+        parameters = find_parameters(wb.settings, cell)
+        models = (str(parameters.get(one.name) or "") for one in (LLM_NAME, RERANKER))
+        one = known.get((cell.strategy, wb.corpus.index(cell.index).embedding_model, kind, *models))
+        took += (one or 0.0) * len(list_asked(test_set, answers=cell.answers, judge=bool(cell.judge))) / 1000
+        unknown += [f"{cell.strategy} ({kind})"] if one is None else []
+    return took, unknown
+
+
+def find_parameters(settings: Settings, cell: Cell) -> dict[str, ParameterValue]:
+    """Return all parameters of a cell, with the names of the models that it uses."""
+    name = name_writer if cell.answers else name_models
+    parameters = name(settings, check_parameters(cell.strategy, cell.parameters))
+    return parameters | ({LLM_NAME.name: "" if cell.judge == FREE else settings.llm_model} if cell.judge else {})
 
 
 NO_PRICE = "no price is known"  # the end of an estimate in which a budget could not stop anything
 
 
 def _describe_estimate(
-    count: str, total: float, parts: Iterable[str], pilot: str, budget: float | None, *, has_calls: bool
+    count: str, total: float, parts: Iterable[str], pilot: str, budget: float | None, *, is_wanted: bool
 ) -> str:
     """Return what ``count`` costs, in dollars, and what is known later. Raises InvalidInput as ``estimate_cost``."""
     if not total and not parts:
@@ -1037,7 +1045,7 @@ def _describe_estimate(
                 "The budget cannot stop anything, as no price is known; set WORKBENCH_LLM_PRICE or "
                 "WORKBENCH_MACHINE_PRICE, or add price= to the name of a model."
             )
-        return f"{count.rstrip(',')}; {NO_PRICE}." if has_calls else ""
+        return f"{count.rstrip(',')}; {NO_PRICE}." if is_wanted else ""
     if not parts:
         return f"{count} cost about {format_dollars(total)}."
     known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
@@ -1056,13 +1064,13 @@ def make_run_row(
     file_hash: str = "",
     repetition: int = 0,
     answers: bool = False,
-    judge: Sequence[str] = (),
+    judge: Sequence[object] = (),
 ) -> NewRun:
     """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question.
 
     ``file_hash`` is the hash of a run file, which has no strategy. A run of ``answers`` also asks the questions marked
     as without an answer, and depends on the threshold that was chosen for refusals. A run of a ``judge`` also depends
-    on its prompts, its model and the judgments, in this order.
+    on its prompts, its model, the judgments and the passages of an answer, in this order.
     """
     place: list[object] = [depth, *([repetition] if repetition else [])]
     if answers:
@@ -1346,15 +1354,14 @@ class CellRuns:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         if cell.strategy not in STRATEGIES:
             raise InvalidInput(describe_unregistered(cell.strategy))
-        name = name_writer if cell.answers else name_models
-        parameters = name(self._wb.settings, check_parameters(cell.strategy, cell.parameters))
+        parameters = find_parameters(self._wb.settings, replace(cell, judge=""))
         model = self._wb.settings.llm_model if cell.judge != FREE else ""
-        judge = (f"{cell.judge} of answers" if model else FREE, model, self._test_set.questions_hash) if cell.judge else ()
+        of_answers = [PASSAGES_READ] if cell.judge != FREE else []
+        judge = (cell.judge, model, self._test_set.questions_hash, *of_answers) if cell.judge else ()
         wanted = PASSAGES_READ if cell.answers else max_ranking_depth(self._experiment.metrics)
         place = (self._test_set, corpus, cell.strategy, parameters, wanted)
         planned = make_run_row(*place, repetition=cell.repetition, answers=cell.answers, judge=judge)
-        if judge:  # its calls have the price of the judge
-            planned["parameters"] = {**parameters, LLM_NAME.name: model}
+        planned["parameters"] = find_parameters(self._wb.settings, cell)  # a judge's calls have the price of its LLM
         row = self._runs.begin(planned)
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         priced = {name: row[name] for name in ("strategy", "parameters")}

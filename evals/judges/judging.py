@@ -16,6 +16,7 @@ from pydantic import create_model
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import (
     FREE,
+    JUDGES,
     MAX_JUDGED,
     Cell,
     EvalRun,
@@ -288,8 +289,6 @@ def rate_by_llm(
 
 
 # Scores of runs
-
-JUDGES = ("built-in", "ragas")  # whose prompts the metrics with an LLM use; ragas needs the extra ``ragas``
 
 
 def check_judge(name: str) -> None:

@@ -77,7 +77,7 @@ def test_what_a_run_takes_is_known_before_it_without_a_price(
     make_settings: Callable[..., Settings], llm_url: str, asked: str
 ) -> None:
     with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="good")) as wb:
-        unknown = "How long it takes is unknown: experiments have not measured all of it."
+        unknown = "How long it takes is unknown: experiments have not measured it."
         searches = f"10 searches with about 5 calls of an LLM; no price is known. {unknown}"
         assert wb.estimate(asked, ["keyword", "hyde"]) == searches
         assert wb.estimate(asked, ["keyword", "hybrid"]) == ""  # nothing asks the LLM
@@ -87,14 +87,38 @@ def test_what_a_run_takes_is_known_before_it_without_a_price(
         assert wb.experiments.estimate(made.id) == searches
         wb.experiments.run(made.id)
         runs = [one.run for one in wb.experiments.results(made.id) if one.run]
-        took = sum(answer.latency_ms for run in runs for answer in run.answers.values()) / 1000
+        took = sum(answer.usage.elapsed_ms for run in runs for answer in run.answers.values()) / 1000
         said = re.search(
-            r"It takes about ([\d.]+) s by stored runs, whatever their LLM and depth", wb.experiments.estimate(made.id)
+            r"It takes about ([\d.]+) s, by stored runs with the same models", wb.experiments.estimate(made.id)
         )
         assert said and float(said[1]) == pytest.approx(took, abs=0.06)
         assert len(runs) == 2 and said[0] in wb.estimate(asked, ["keyword", "hyde"])
+        measured = wb.estimate(asked, ["keyword"])  # asks no LLM, and is measured
+        assert re.match(r"5 searches; no price is known\. It takes about [\d.]+ s, by stored runs", measured)
+        assert "s and more, as no stored run measured 'hybrid (search)', by stored" in wb.estimate(
+            asked, ["hyde", "hybrid"]
+        )
         with pytest.raises(WorkbenchError, match=r"scope|corpus|project"):
             wb.estimate(asked, ["hyde"], scope=Scope(project="None"))
+
+
+def test_the_time_of_a_run_is_that_of_stored_runs_with_its_llm_and_has_their_deeper_searches(
+    make_settings: Callable[..., Settings], llm_url: str, beir: WriteTestSet
+) -> None:
+    long = {f"d{n}": ("Day", " ".join(f"On day {n} the cat sleeps in house {part}." for part in range(90)))
+            for n in range(12)}  # fmt: skip
+    settings = make_settings(llm_base_url=llm_url, llm_model="late-300")
+    with Workbench.open(settings=settings) as wb:
+        stored = wb.test_sets.from_folder(beir(long, {"q1": ("Where does the cat sleep?", {"d1": 1})}))
+        made = wb.experiments.create("", stored.id, ["hyde"], metrics=["ndcg@10"])
+        wb.experiments.run(made.id)
+        [run] = [one.run for one in wb.experiments.results(made.id) if one.run]
+        [ranking] = run.answers.values()
+        assert len(ranking.documents) >= 10 > len({one.document for one in ranking.passages})  # deeper searches ran
+        assert 300 <= ranking.latency_ms < ranking.usage.elapsed_ms - 300  # and each of them asked the LLM
+        assert f"It takes about {ranking.usage.elapsed_ms / 1000:.1f} s, by" in wb.experiments.estimate(made.id)
+    with Workbench.open(settings=settings.model_copy(update={"llm_model": "late-900"})) as wb:
+        assert "How long it takes is unknown" in wb.experiments.estimate(made.id)
 
 
 def test_a_pilot_says_what_all_questions_cost(llm_wb: Workbench, asked: str) -> None:

@@ -199,10 +199,12 @@ class RunTables(Table):
     def list_answered(self, run_id: str) -> set[str]:
         return set(self._column("answer_questions", {"run_id": run_id}))
 
-    def mean_times(self, strategies: Sequence[str]) -> dict[tuple[str, str, str], float]:
-        """Return the mean ms by strategy, embedding model and kind ("search", "answer" or "judge") of stored runs."""
+    def mean_times(self, strategies: Sequence[str]) -> dict[tuple[str, ...], float]:
+        """Return the mean ms of stored runs by strategy, embedding model, kind ("search", "answer" or "judge"), LLM and
+        reranker."""
         rows = self._rows("run_times", {"strategies": list(strategies)})
-        return {(row["strategy"], row["embedding_model"], row["kind"]): row["mean"] for row in rows}
+        names = ("strategy", "embedding_model", "kind", "llm", "reranker")
+        return {tuple(row[name] for name in names): row["mean"] for row in rows}
 
     def answers(self, run_id: str) -> list[Row]:
         """Return a run's answers so far."""

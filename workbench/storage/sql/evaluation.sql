@@ -146,10 +146,12 @@ FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id JOIN eval_answers a O
 WHERE x.experiment_id = %(experiment_id)s
 
 -- run_times: the mean time of what the runs of some strategies have stored for a question
-SELECT r.strategy, r.index_settings ->> 'embedding_model' AS embedding_model, k.kind, avg(a.latency_ms) AS mean
+SELECT r.strategy, r.index_settings ->> 'embedding_model' AS embedding_model, k.kind,
+    coalesce(r.parameters ->> 'llm', '') AS llm, coalesce(r.parameters ->> 'reranker', '') AS reranker,
+    avg(coalesce(nullif((a.usage ->> 'elapsed_ms')::float, 0), a.latency_ms)) AS mean
 FROM eval_runs r JOIN eval_answers a ON a.run_id = r.id CROSS JOIN LATERAL (
     SELECT CASE WHEN a.reply IS NULL THEN 'search' WHEN a.reply ? 'scores' THEN 'judge' ELSE 'answer' END AS kind) k
-WHERE r.strategy = ANY(%(strategies)s) GROUP BY 1, 2, 3
+WHERE r.strategy = ANY(%(strategies)s) GROUP BY 1, 2, 3, 4, 5
 
 -- experiment_runs: an experiment's runs in the order of the matrix
 SELECT x.position, x.label, x.extra, x.note, x.tags, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id

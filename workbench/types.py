@@ -509,7 +509,7 @@ MAX_NOTES = 200  # sentences about documents in the report of an ingest
 MAX_NOTES_SHOWN = 3  # notes in the message of a job; its log has all
 READING_KEYS = frozenset((  # metadata about the reading of a file, which does not apply to the next version of it
     "left_out", "hidden_parts", "encoding", "pages", "page_labels", "turned_pages", "unreadable_pages",
-    "garbled_pages", "unread_pictures", "uncertain_pages", "scanned_pages", "ocr_confidence",
+    "damaged_pages", "garbled_pages", "unread_pictures", "uncertain_pages", "scanned_pages", "ocr_confidence",
 ))  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import zlib
@@ -33,6 +34,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from tests.ingestion import files
+from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ReadingOptions
 from workbench.ingestion.readers.pdf.pages import read_pages
@@ -786,7 +788,7 @@ def test_characters_without_a_map_next_to_readable_text_are_read_or_counted(
     assert readable in document.text
     assert document.metadata["left_out"] == left_out
     assert ("The tide table" in document.text) == (LINES_READ in left_out)
-    assert document.metadata.get("garbled_pages") == ([1] if LINES_READ in left_out else None)
+    assert document.metadata["garbled_pages"] == [1]
 
 
 @pytest.mark.slow  # loads the OCR models
@@ -807,6 +809,7 @@ def test_characters_with_an_empty_or_wrong_map_are_noted(mapped_to: bytes, left_
     document = read_bytes(write(writer), "rules.pdf")
     assert "The harbour opens at nine in the morning and closes at six." in document.text
     assert document.metadata["left_out"] == left_out
+    assert document.metadata["garbled_pages"] == [1]
 
 
 def test_bullets_of_a_symbol_font_are_not_counted() -> None:
@@ -1041,7 +1044,23 @@ def test_letters_of_wingdings_are_boxes_and_letters_of_other_fonts_are_not(font:
     assert ("☑" in text, "☐" in text) == (font == "Wingdings", font == "Wingdings"), text
 
 
-def test_a_page_whose_compressed_contents_were_cut_is_noted() -> None:
+def flip(packed: bytes) -> bytes:
+    return packed[:120] + bytes(255 - byte for byte in packed[120:140]) + packed[140:]
+
+
+@pytest.mark.parametrize("is_drawing", [False, True])
+@pytest.mark.parametrize(
+    ("damage", "filters"),
+    [
+        (lambda content: zlib.compress(content)[:-40], ["/FlateDecode"]),
+        (lambda content: base64.a85encode(zlib.compress(content)[:-40]) + b"~>", ["/ASCII85Decode", "/FlateDecode"]),
+        (lambda content: flip(zlib.compress(content)), ["/FlateDecode"]),
+        (lambda content: content[:900] + bytes(100) + content[1000:], []),
+    ],
+)
+def test_a_page_whose_contents_are_broken_is_read_in_part_and_noted(
+    damage: Callable[[bytes], bytes], filters: list[str], is_drawing: bool
+) -> None:
     lines = [f"Line {number} of the rules of the harbour." for number in range(30)]
 
     def draw(canvas: Canvas) -> None:
@@ -1049,14 +1068,25 @@ def test_a_page_whose_compressed_contents_were_cut_is_noted() -> None:
             canvas.drawString(72, 800 - 14 * place, line)
 
     writer = PdfWriter(clone_from=io.BytesIO(drawn(draw)))
-    content = writer.pages[0].get_contents().get_data()
+    page = writer.pages[0]
+    content = page.get_contents().get_data()
     stream = EncodedStreamObject()
-    stream._data = zlib.compress(content)[:-40]
-    stream[NameObject("/Filter")] = NameObject("/FlateDecode")
-    writer.pages[0][NameObject("/Contents")] = writer._add_object(stream)
+    stream._data = damage(content)
+    stream |= {NameObject("/Filter"): ArrayObject(map(NameObject, filters))} if filters else {}
+    placed = writer._add_object(stream)
+    if is_drawing:
+        box = ArrayObject(map(NumberObject, (0, 0, 595, 842)))
+        stream |= {NameObject("/Subtype"): NameObject("/Form"), NameObject("/BBox"): box}
+        stream[NameObject("/Resources")] = DictionaryObject(page["/Resources"])
+        page["/Resources"][NameObject("/XObject")] = DictionaryObject({NameObject("/X1"): placed})
+        placed = add_stream(writer, b"/X1 Do")
+    page[NameObject("/Contents")] = placed
     document = read_bytes(write(writer), "rules.pdf")
-    assert lines[0] in document.text
-    assert document.metadata["unreadable_pages"] == [1]
+    assert lines[0] in document.text and not all(line in document.text for line in lines)
+    assert document.metadata["damaged_pages"] == [1]
+    assert page_notes("rules.pdf", document.metadata) == (
+        "rules.pdf: page 1 could be read only in part, because the file is damaged.",
+    )
 
 
 def test_the_pages_left_of_a_file_cut_in_a_stream_are_read_and_noted() -> None:

@@ -191,9 +191,9 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     layers = {page.number: "\n".join(page.texts.blocks) for page in file.pages if page.has_text and not page.is_garbled}
     for number, page in scans.pages.items():
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
-    texts, damaged = _read_with_pypdf(data, file, texts)
+    texts, damaged, unmapped = _read_with_pypdf(data, file, texts)
     _add_hidden(data, whole, file, texts, notes)
-    scans = ReadScans(scans.pages, (*scans.failed, *damaged))
+    scans = ReadScans(scans.pages, (*scans.failed, *(number for number in damaged if number not in texts)))
     texts = _add_xfa(texts, file.xfa)
     if not texts and damaged:
         raise UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
@@ -212,7 +212,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         title=title,
         pages=pages,
         scans=(*(page.scan for page in scans.pages.values()), *filter(None, pictures)),
-        metadata=properties | _build_metadata(file, scans, unread_pictures) | scans.metadata(),
+        metadata=properties | _build_metadata(file, scans, unread_pictures, damaged, unmapped) | scans.metadata(),
     )
 
 
@@ -382,8 +382,9 @@ MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
 MIN_MAPPED_GLYPHS = 5  # a font with fewer glyphs may have one character for all
 
 
-def _check_fonts(page: PageObject, fonts: dict[int, bool]) -> None:
-    """Add the fonts of a page to ``fonts``: by their identity, whether they map all glyphs to the same character."""
+def _check_fonts(page: PageObject, fonts: dict[int, bool]) -> bool:
+    """Return whether a font of a page maps all glyphs to the same character; ``fonts`` has this by its identity."""
+    is_any = False
     for part in (page, *_list_forms(page, set())):
         for one in part.get("/Resources", {}).get("/Font", {}).values():
             font = one.get_object()
@@ -394,6 +395,8 @@ def _check_fonts(page: PageObject, fonts: dict[int, bool]) -> None:
                 mapped = [b"".join(match.split()).strip(b"0").lower() for match in MAPPED.findall(single)]
                 is_same = len(mapped) >= MIN_MAPPED_GLYPHS and len(set(mapped)) == 1 and b"beginbfrange" not in text
                 fonts[id(font)] = is_same and mapped[0] not in (b"", b"fffd")
+            is_any |= fonts[id(font)]
+    return is_any
 
 
 def _list_forms(part: DictionaryObject, seen: set[int]) -> Iterator[StreamObject]:
@@ -599,20 +602,24 @@ def _describe_annotation(note: DictionaryObject) -> str:
     return f"{tip or name}: {text}" if is_text else ""
 
 
-def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+def _read_with_pypdf(
+    data: bytes, file: PdfPages, read: Mapping[int, str]
+) -> tuple[dict[int, str], list[int], list[int]]:
     """Read the pages that are not in ``read``; add alternative texts to each page, and what its annotations draw.
 
     Annotations without text, and fonts that the parser misreads because of their Unicode map, are counted.
 
-    Returns the texts of all pages by number, and the numbers of the pages whose contents are damaged or missing.
+    Returns the texts of all pages by number, and the numbers of the pages whose contents are damaged or missing, and of
+    those with such fonts.
     """
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     texts = dict(read)
     damaged: list[int] = []
+    unmapped: list[int] = []
     fonts: dict[int, bool] = {}
-    placed = set[int]()  # object numbers of annotations
+    placed, seen = set[int](), set[int]()  # object numbers of annotations, and identities of drawings
     try:
         reader = PdfReader(io.BytesIO(data))
         sources, alt_texts = reader.pages, _read_leniently(_find_alt_texts, reader) or {}
@@ -622,7 +629,7 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
         leave_out("pages that the file does not count", max(0, len(sources) - file.total))
         for page in file.pages:
             number, source = page.number, sources[page.number - 1]
-            if _read_leniently(_is_damaged, source) is not False:
+            if _read_leniently(_is_damaged, source, seen) is not False:
                 damaged.append(number)
             text = _read_leniently(source.extract_text) if number not in read else ""
             if (
@@ -631,7 +638,7 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
                 and (not page.exceeds or take_hidden("pages whose text is outside the visible area"))
             ):
                 texts[number] = normalise(text.strip())
-            _read_leniently(_check_fonts, source, fonts)
+            unmapped += [number] if _read_leniently(_check_fonts, source, fonts) else []
             notes = source.get("/Annots") or ()
             placed.update(getattr(one, "idnum", 0) for one in notes)
             drawn = [_read_leniently(_read_annotation, source, one) for one in notes]
@@ -648,22 +655,38 @@ def _read_with_pypdf(data: bytes, file: PdfPages, read: Mapping[int, str]) -> tu
     except Exception:  # noqa: BLE001 - pypdf raises any exception on damaged files; the text that was read stays
         leave_out(FAILED_CHECKS)
     leave_out("fonts with the same character for all glyphs", sum(fonts.values()))
-    return texts, damaged
+    return texts, damaged, unmapped
 
 
-def _is_damaged(page: PageObject) -> bool:
-    """Return whether the contents of a page are missing, or compressed data without an end."""
+def _is_damaged(page: PageObject, seen: set[int]) -> bool:
+    """Return whether the contents of a page are missing, or they or a drawing not in ``seen`` are damaged."""
     if page.get_contents() is None:
         return "/Contents" in page
     contents: Any = page["/Contents"]
-    for one in contents if isinstance(contents, list) else [contents]:
-        stream = one.get_object()
-        if stream.get("/Filter") in ("/FlateDecode", ["/FlateDecode"]) and stream._data:
-            unpacked = zlib.decompressobj(-zlib.MAX_WBITS)  # without the checksum at the end, which may be missing
-            unpacked.decompress(stream._data[2:])
-            if not unpacked.eof:
-                return True
-    return False
+    parts: list[Any] = [one.get_object() for one in (contents if isinstance(contents, list) else [contents])]
+    parts += _list_forms(page, seen)
+    return any(_is_broken(part._data, part.get("/Filter", [])) for part in parts)
+
+
+HOLE = bytes(32)  # zeros in drawing instructions, as a broken download leaves
+
+
+def _is_broken(data: bytes, filters: str | list[str]) -> bool:
+    """Return whether compressed data is damaged or has no end, or drawing instructions have a hole."""
+    from pypdf.filters import ASCII85Decode
+
+    filters = filters if isinstance(filters, list) else [filters]
+    if filters[:1] == ["/ASCII85Decode"]:
+        data, filters = ASCII85Decode.decode(data), filters[1:]
+    if filters == ["/FlateDecode"] and data:
+        unpacked = zlib.decompressobj(-zlib.MAX_WBITS)  # without the checksum at the end, which may be missing
+        try:
+            data = unpacked.decompress(data[2:])
+        except zlib.error:
+            return True
+        if not unpacked.eof:
+            return True
+    return HOLE in data and b"ID" not in data  # images among the instructions may have zeros
 
 
 def _read_patterns(page: PageObject) -> list[str]:
@@ -763,7 +786,9 @@ def _read_chart_words(
     return words, sorted(failed)
 
 
-def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]) -> dict[str, Any]:
+def _build_metadata(
+    file: PdfPages, scans: ReadScans, unread_pictures: list[int], damaged: list[int], unmapped: Collection[int]
+) -> dict[str, Any]:
     metadata: dict[str, Any] = {"pages": file.total}
     labels = choose_labels([page.label for page in file.pages])
     if labels:
@@ -773,11 +798,14 @@ def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]
     failed = sorted({*file.failed, *scans.failed})
     if failed:
         metadata["unreadable_pages"] = failed
+    if partial := [number for number in damaged if number not in failed]:
+        metadata["damaged_pages"] = partial
     if garbled := [page.number for page in file.pages if page.is_garbled]:
         by_ocr = sum(number in scans.pages for number in garbled)
         leave_out(GARBLED_READ, by_ocr)
         leave_out(GARBLED_UNREAD, len(garbled) - by_ocr)
-    if garbled := [page.number for page in file.pages if page.charts.garbled and page.number not in scans.pages]:
+    lossy = (page.number for page in file.pages if page.charts.garbled or page.undecodable or page.is_garbled)
+    if garbled := sorted({*unmapped, *lossy} - scans.pages.keys()):
         metadata["garbled_pages"] = garbled
     if unread_pictures:
         metadata["unread_pictures"] = unread_pictures

@@ -990,7 +990,7 @@ class TestSets(TestSetStore):
         """
         found = [one for one in self.disagreements(key) if (one.question_id, one.document) == (question_id, document)]
         if not found:
-            raise NotFound("disagreement", f"{question_id} {document}", "List the disagreements to see the valid ones.")
+            raise NotFound("disagreement", f"{question_id} {document}", "It may be settled; list the disagreements.")
         for one in found:
             self.judge(key, question_id, document, grade, start=one.start, end=one.end, quote=one.quote, reason=reason)
         return len(found)

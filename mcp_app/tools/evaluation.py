@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
+MAX_TURNS = 6  # latest ones of a conversation
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
 QUESTION_FIELDS = (
@@ -233,13 +234,19 @@ def get_judging_pool(
     pool, _ = sets.pool(
         first, strategies, depth=depth, rater=rater, on_progress=call.on_progress, should_stop=call.should_stop
     )
-    keys = _map_documents(call, chosen)
+    keys, questions = _map_documents(call, chosen), {one.id: one for one in chosen.questions}
     items: list[JsonObject] = []
     for item in pool.items[offset : offset + limit]:
         document = call.wb.documents.get(keys.get(item.document, item.document))
+        question = questions[item.question_id]
         entry: JsonObject = {
-            "question_id": item.question_id,
-            "question": cut(item.question, MAX_TEXT_CHARS),
+            "question_id": question.id,
+            **(
+                {"turns": [cut(turn, MAX_TITLE_CHARS) for turn in question.turns[-MAX_TURNS:]]}
+                if question.turns
+                else {}
+            ),
+            "question": cut(question.text, MAX_TEXT_CHARS),
             "document": item.document,
             "page_id": document.id,
             "title": cut(document.title, MAX_TITLE_CHARS),

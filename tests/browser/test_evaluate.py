@@ -332,7 +332,7 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
 ) -> None:
     store = TestSetStore(filled)
     made = store.create(f"Pool of two raters {time.time_ns()}")  # another for a second try
-    store.add_questions(made.id, ["tide gauge"])
+    store.add_questions(made.id, [{"text": "tide gauge", "turns": ["the tide gauge", "It is a long answer. " * 90]}])
     page = goto(f"/evaluate?open={made.id}")
     page.get_by_role("tab", name="Judge a pool").click()
     queues: list[list[str]] = []
@@ -344,6 +344,8 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
         queue: list[str] = []
         for number, key in enumerate(keys):
             expect(page.get_by_text(re.compile(f"^{number} of "))).to_be_visible(timeout=FIRST)
+            expect(item.locator("h3")).to_have_text("tide gauge")
+            expect(item.get_by_text("the tide gauge", exact=True)).to_be_visible()
             queue.append(item.locator("strong").inner_text())
             expect(item.get_by_role("textbox", name="Why")).to_have_value("")
             if key == "1":
@@ -359,7 +361,8 @@ def test_two_raters_judge_one_queue_and_settle_what_they_disagree_on(
     expect(pair).to_contain_text(re.compile(r"Ada, Bo.*3 grades.*2.*50%", re.DOTALL))
     keep("evaluate_raters")
     page.get_by_role("table", name="Disagreements").get_by_role("button", name="tide gauge").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Ada: relevant, Bo: partly")
+    expect(page.get_by_role("dialog")).to_contain_text("Ada: relevant, Bo: partly. Until it is settled, partly counts.")
+    expect(page.get_by_role("dialog").get_by_text("the tide gauge", exact=True)).to_be_visible()
     expect(page.get_by_role("dialog")).to_contain_text("Ada: Names the gauge")
     page.get_by_role("dialog").get_by_role("textbox", name="Why").fill("It only names it")
     page.get_by_role("dialog").get_by_role("textbox", name="Why").press("Tab")

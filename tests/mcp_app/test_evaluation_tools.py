@@ -230,7 +230,7 @@ def test_a_proposal_is_listed_and_rejected_by_command(
 
 
 def test_each_question_has_its_own_conversation_label_and_metadata(agent: Agent, wb: Workbench) -> None:
-    turns = ["Why do cats purr?", "They are content."]
+    turns = ["Why do cats purr?", "They are content. " * 60]
     talk = {
         "text": "And who makes honey?",
         "turns": turns,
@@ -239,12 +239,13 @@ def test_each_question_has_its_own_conversation_label_and_metadata(agent: Agent,
     asked = [talk, {"text": "Who tames lions?", "answerable": False}, {**PURR, "reference_answer": "Content\x00"}]
     assert agent("add_test_questions", title="Talk", questions=asked)["added"] == 3
     honey, lions, purr = wb.test_sets.load("Talk").questions
-    assert honey.turns == tuple(turns) and honey.metadata["tag"] == ["bees", "food"]
+    assert honey.turns == (turns[0], turns[1].strip()) and honey.metadata["tag"] == ["bees", "food"]
     assert lions.has_no_answer and not lions.turns and not (honey.has_no_answer or purr.metadata)
     assert (purr.reference_answer, purr.origin) == ("Content", "agent")
     pool = agent("get_judging_pool", test_set="Talk", strategies=["keyword"], depth=3)["pool"]
-    shown = {one["question_id"]: one["question"] for one in pool}
-    assert shown[honey.id].startswith("Earlier in the conversation:\n- Why do cats purr?\n- They are content.")
+    shown = next(one for one in pool if one["question_id"] == honey.id)
+    assert shown["question"] == honey.text  # whatever the length of the earlier turns
+    assert shown["turns"][0] == turns[0] and shown["turns"][1].startswith("They are content.")
     assert agent("add_test_questions", title="Talk", questions=json.dumps([talk]))["added"] == 0
     bees = next(one.id for one in wb.documents.list() if one.title == "Bees")
     wb.test_sets.judge("Talk", honey.id, bees, "relevant")

@@ -236,6 +236,7 @@ def _report_added(change: Callable[[], ImportReport]) -> None:
 
 MAX_ROWS = 5_000  # rows in an editor
 MAX_POOL_CHARS = 1_500  # of a document of a pool, from the passage that was found
+MAX_TURNS_SHOWN = 6  # latest ones of a conversation
 ORIGIN_TITLES = {
     "folder": "folder",
     "person": "person",
@@ -476,7 +477,8 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
     document = JudgedDocuments(wb, test_set).get(item.document)
     text = (document.text or "")[item.start : item.start + MAX_POOL_CHARS] if document else "This document was deleted."
     with st.container(border=True, key="pool_item", width=820):
-        st.subheader(escape_markdown(item.question, 300), anchor=False)
+        removed = Question(item.question_id, item.question)
+        _show_question(next((one for one in test_set.questions if one.id == item.question_id), removed))
         with st.container(horizontal=True):
             for number, (grade, label, meaning) in enumerate(_list_grades(info), start=1):
                 st.button(
@@ -486,9 +488,16 @@ def _show_pool_item(wb: Workbench, info: TestSetInfo, test_set: TestSet, queue: 
             st.button("Skip", key="pool_skip", type="tertiary", on_click=_skip_pool_item, args=(queue,))
         st.text_input("Why", key="pool_why", placeholder="Why (optional)", label_visibility="collapsed", max_chars=1000)
         st.markdown(f"**{escape_markdown(document.title if document else item.document, 200)}**")
-        st.text(strip_markdown(text))
+        st.text(strip_markdown(text) + ("…" if len(text) == MAX_POOL_CHARS else ""))
         if document and st.button("Open document", key="pool_open", icon=":material/article:", type="tertiary"):
             open_document(document.id, item.start, item.start + len(text))
+
+
+def _show_question(question: Question) -> None:
+    """Show a question below the earlier turns of its conversation."""
+    for turn in question.turns[-MAX_TURNS_SHOWN:]:
+        st.caption(escape_markdown(turn, 300))
+    st.subheader(escape_markdown(question.text, MAX_POOL_CHARS), anchor=False)
 
 
 def _list_grades(info: TestSetInfo) -> list[tuple[str, str, str]]:
@@ -571,13 +580,13 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     if not open_ones:
         return
     st.subheader("To settle", anchor=False)
-    texts, documents = {one.id: one.text for one in test_set.questions}, JudgedDocuments(wb, test_set)
+    questions, documents = {one.id: one for one in test_set.questions}, JudgedDocuments(wb, test_set)
     rows = [
-        (key, texts.get(one.question_id, one.question_id), documents.name(one.document), *_describe_grades(info, one))
+        (key, questions[one.question_id].text, documents.name(one.document), *_describe_grades(info, one))
         for key, one in list(open_ones.items())[:MAX_ROWS]
     ]
     if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
-        _settle(wb, info, chosen, texts[chosen.question_id], documents)
+        _settle(wb, info, chosen, questions[chosen.question_id], documents)
 
 
 def _show_rows(
@@ -607,12 +616,14 @@ def _describe_grades(info: TestSetInfo, one: Disagreement) -> tuple[str, str]:
 
 
 @st.dialog("Settle a disagreement", width="large")
-def _settle(wb: Workbench, info: TestSetInfo, one: Disagreement, question: str, documents: JudgedDocuments) -> None:
+def _settle(
+    wb: Workbench, info: TestSetInfo, one: Disagreement, question: Question, documents: JudgedDocuments
+) -> None:
     document = documents.get(one.document)
     start = one.start or 0
     text = (document.text or "")[start : one.end or start + MAX_POOL_CHARS] if document else "It was deleted."
-    st.markdown(f"**{escape_markdown(question)}**")
-    st.markdown(escape_markdown("{}. {} counts.".format(*_describe_grades(info, one))))
+    _show_question(question)
+    st.markdown(escape_markdown("{}. Until it is settled, {} counts.".format(*_describe_grades(info, one))))
     for rater, reason in one.reasons.items():
         st.caption(escape_markdown(f"{rater}: {reason}"))
     why = st.text_input("Why", key="settle_why", placeholder="Optional", max_chars=1000)

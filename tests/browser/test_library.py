@@ -4,8 +4,9 @@ import re
 from io import BytesIO
 from zipfile import ZipFile
 
+import psycopg
 import pytest
-from looks import pick_option
+from looks import pick_option, settled, visit
 from playwright.sync_api import expect
 from reportlab.pdfgen.canvas import Canvas
 
@@ -207,4 +208,37 @@ def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_again(goto
     dialog.get_by_role("button", name="Set language").click()
     expect(page.get_by_text("Stemmed 1 document by the detected language of each.")).to_be_visible()
     assert filled.indexes.languages()["german"] == 1
+    filled.sources.delete(report.source_id)
+
+
+WRITERS = """SELECT count(*) FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE documents%' AND datname = current_database()"""
+
+
+def test_of_two_people_who_save_a_document_at_the_same_moment_the_second_is_asked_to_open_it_again(
+    goto, filled, tmp_path, browser_database
+):
+    (tmp_path / "shared.md").write_text("# Shared\n\nA text that two people edit.")
+    report = filled.ingest(tmp_path, source="Edited by two", on_progress=lambda progress: None)
+    [document_id] = report.document_ids
+    tabs = [goto(f"/library?open={report.source_id}")]
+    tabs.append(visit(tabs[0].context.new_page(), tabs[0].url))
+    for tab, title in zip(tabs, ("Ada's title", "Bo's title"), strict=True):
+        tab.get_by_role("checkbox", name="Select Shared").check()
+        tab.get_by_role("button", name="Edit document").click()
+        tab.get_by_role("dialog").get_by_label("Title").fill(title)
+        tab.get_by_role("dialog").get_by_label("Title").press("Tab")
+        settled(tab)
+    with psycopg.connect(browser_database) as holder, psycopg.connect(browser_database, autocommit=True) as observer:
+        holder.execute("SELECT FROM documents WHERE id = %s FOR UPDATE", [document_id])
+        for tab in tabs:
+            tab.get_by_role("dialog").get_by_role("button", name="Save").click()
+        while observer.execute(WRITERS).fetchone() != (2,):  # both have read the document and wait to write it
+            tabs[0].wait_for_timeout(50)
+    saved = [tab.get_by_text(re.compile('^"(Ada|Bo)\'s title" saved.')) for tab in tabs]
+    refused = [tab.get_by_text("was changed by someone else at the same time. Open it again.") for tab in tabs]
+    for tab_saved, tab_refused in zip(saved, refused, strict=True):
+        expect(tab_saved.or_(tab_refused)).to_be_visible()
+    assert sorted(one.count() for one in saved) == sorted(one.count() for one in refused) == [0, 1]
+    assert filled.documents.get(document_id).title == ("Ada's title", "Bo's title")[saved[1].count()]
     filled.sources.delete(report.source_id)

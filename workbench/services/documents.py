@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -329,6 +330,7 @@ class DocumentService:
         title: str | None = None,
         url: str | None = None,
         metadata: Mapping[str, object] | None = None,
+        unchanged_since: datetime | None = None,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
@@ -336,6 +338,7 @@ class DocumentService:
 
         Raises:
             NotFound: No such document.
+            Conflict: It was changed after ``unchanged_since``, its ``updated_at`` when it was read.
             InvalidInput: The title is empty or too long.
             UnreadableDocument: No text can be extracted from the file.
         """
@@ -344,11 +347,11 @@ class DocumentService:
         before = self._corpus.documents.record(document_id)
         self._sources.check_editable(before.source_id)
         if path is None and text is None:
-            return WriteResult(self._describe(document_id, title, url, metadata), "updated")
+            return WriteResult(self._describe(document_id, title, url, metadata, unchanged_since), "updated")
         item = make_item(path, text, title=title or before.title, url=url or before.url, metadata={})
         if _hash_content(item) == before.content_hash:
             changed = title is not None or url is not None or metadata is not None
-            document = self._describe(document_id, title, url, metadata)
+            document = self._describe(document_id, title, url, metadata, unchanged_since)
             return WriteResult(document, "updated" if changed else "unchanged")
         kept = {name: value for name, value in before.metadata.items() if name not in READING_KEYS}
         merged = {name: value for name, value in {**kept, **(metadata or {})}.items() if value is not None}
@@ -462,12 +465,15 @@ class DocumentService:
         return passages[max(0, place - before) : place + after + 1]
 
     def _describe(
-        self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
-    ) -> Document:
+        self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None,
+        unchanged_since: datetime | None,
+    ) -> Document:  # fmt: skip
         """Change a document's title, URL and metadata, and update the citations that refer to it."""
         from workbench.ingestion.links import reread_citations
 
-        changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
+        changed = self._corpus.documents.update(
+            document_id, title=title, url=url, metadata=metadata, unchanged_since=unchanged_since
+        )
         reread_citations(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
         return changed
 

@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from psycopg.types.json import Jsonb
 
-from workbench.errors import Ambiguous, NotFound
+from workbench.errors import Ambiguous, Conflict, NotFound
 from workbench.storage.database import Connection, Table, bind_json, clean_parameters, fetch_one, new_id, statement
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.types import APART_TYPES, Document, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
@@ -221,12 +221,15 @@ class Documents(Table):
         title: str | None = None,
         url: str | None = None,
         metadata: Mapping[str, object] | None = None,
+        unchanged_since: datetime | None = None,
     ) -> Document:
-        """Change title, URL or metadata (merged with the stored metadata). Raises NotFound."""
-        self.record(document_id)
-        values = {"id": document_id, "title": title, "url": url}
-        self._rows("document_update", values | {"metadata": None if metadata is None else bind_json(metadata)})
-        return self.get(document_id)
+        """Change title, URL or metadata (merged with the stored metadata). Raises NotFound or Conflict."""
+        values = {"id": document_id, "title": title, "url": url, "metadata": bind_json(metadata or {})}
+        changed = self._rows("document_update", values | {"unchanged_since": unchanged_since})
+        document = self.get(document_id)
+        if not changed:
+            raise Conflict(f'"{document.title}" was changed by someone else at the same time. Open it again.')
+        return document
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
         return self._column("languages_of_documents", {"ids": list(document_ids)})

@@ -173,7 +173,8 @@ def save_document(
         shown = list_metadata(now) | {"title": now.title}
         values = ", ".join(f"{name}: {shown.get(name, 'removed')}" for name in changed)
         raise Conflict(f"Changed by someone else while you edited: {values}. Open the document again.")
-    return wb.documents.update(before.id, title=None if title == before.title else title, metadata=changes).document
+    title_change = None if title == before.title else title
+    return wb.documents.update(before.id, title=title_change, metadata=changes, unchanged_since=now.updated_at).document
 
 
 def find_metadata_changes(

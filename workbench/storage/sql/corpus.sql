@@ -207,9 +207,10 @@ ORDER BY a.key, a.id, d.source_id = a.source_id DESC, s.created_at, d.key
 SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
--- document_update: fields that do not touch the passages; NULL leaves a field unchanged
+-- document_update: fields that do not touch the passages, unless others changed it; NULL leaves a field unchanged
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
-    metadata = jsonb_strip_nulls(metadata || coalesce(%(metadata)s::jsonb, '{{}}')), updated_at = now() WHERE id = %(id)s
+    metadata = jsonb_strip_nulls(metadata || %(metadata)s::jsonb), updated_at = now()
+WHERE id = %(id)s AND updated_at = coalesce(%(unchanged_since)s, updated_at) RETURNING id
 
 -- document_delete: with its passages in every index, by cascade
 DELETE FROM documents WHERE id = ANY(%(ids)s)

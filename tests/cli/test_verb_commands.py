@@ -190,3 +190,22 @@ def test_the_similarity_below_which_an_index_refuses_is_set_and_restored(
     for wrong, says in (("much", "Invalid similarity 'much'"), ("1.5", "Invalid similarity 1.5")):
         ran = workbench("indexes", "update", "main", "--refuse-below", wrong)
         assert ran.code != 0 and says in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sources", "list", "--offset", "-2"), "Invalid number (OFFSET must not be negative); use another one."),
+        (("documents", "list", "--limit", "-3"), "Invalid number (LIMIT must not be negative); use another one."),
+        (("strategies", "reject", "9" * 20), "Invalid number (bigint out of range); use another one."),
+        (("eval", "x" * 300), f"Cannot use {'x' * 300!r} (File name too long); correct the path or its permissions."),
+        (
+            ("documents", "create", "--source", "Mine", "--file", "x" * 300),
+            f"Cannot use {'x' * 300!r} (File name too long); correct the path or its permissions.",
+        ),
+    ],
+)
+def test_a_wrong_number_or_path_is_a_sentence(workbench: Callable[..., Ran], words: tuple[str, ...], said: str) -> None:
+    workbench("sources", "create", "Mine")
+    ran = workbench(*words)
+    assert (ran.code, ran.out, ran.err.strip()) == (2, "", said)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_repeated, add_scope, check_file, read_scope, write_file
+from workbench.cli.options import Subcommands, add_repeated, add_scope, check_file, read_scope
 from workbench.cli.output import Output, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
@@ -438,7 +438,7 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
             should_stop=should_stop,
         )
         if target is not None:
-            write_file(target, dump_ranker(learned.ranker))
+            target.write_text(dump_ranker(learned.ranker), encoding="utf-8")
         if arguments.save:
             wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}

@@ -167,7 +167,10 @@ def catch_errors(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
     except OSError as error:
         if error.filename is None and error.errno in _OUTPUT_ERRNOS:
             return report(_describe_write_error(error), FAILURE)
-        return report(describe_unexpected(error), FAILURE)
+        if error.filename is None:
+            return report(describe_unexpected(error), FAILURE)
+        path = f"{error.filename!r} ({error.strerror})"  # such as a name that is too long
+        return report(f"Cannot use {path}; correct the path or its permissions.", USAGE_ERROR)
     except Exception as error:  # noqa: BLE001 - the last boundary: a message, with --debug a traceback
         return report(describe_unexpected(error), FAILURE)
 
@@ -264,7 +267,9 @@ def _check_text(words: Sequence[str]) -> None:
             word.encode("utf-8")
         except UnicodeEncodeError:
             printable_word = word.encode("utf-8", "backslashreplace").decode()
-            raise InvalidInput(f"The argument {printable_word!r} is not valid UTF-8.") from None
+            raise InvalidInput(
+                f"The argument {printable_word!r} is not valid UTF-8; rename the file, or name its folder."
+            ) from None
 
 
 def _replace_closed_streams() -> None:

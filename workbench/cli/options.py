@@ -37,19 +37,11 @@ def add_yes_option(parser: argparse.ArgumentParser) -> None:
 
 
 def check_file(path: Path, *, force: bool = True) -> None:
-    """Raise if ``write_file`` would fail, before the work for it: Conflict if it exists, without ``force``."""
+    """Raise if a file is not to be written, before the work for it: Conflict if it exists, without ``force``."""
     if path.is_dir() or not path.parent.is_dir():
         raise InvalidInput(f"Cannot write {path}; choose a file in an existing folder.")
     if path.exists() and not force:
         raise Conflict(f"The file {str(path)!r} already exists; use --force to replace it.")
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file that an option names. Raises InvalidInput if it is not writable."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"Cannot write {path} ({error.strerror}); choose another file.") from error
 
 
 def confirm(arguments: argparse.Namespace, out: Output, sentence: str) -> None:

@@ -13,10 +13,10 @@ from workbench.cli.options import (
     add_parameters,
     add_scope,
     add_strategy,
+    check_file,
     parse_strategies,
     read_parameters,
     read_scope,
-    write_file,
 )
 from workbench.cli.output import Output, print_table, strip_control_chars
 from workbench.cli.session import ensure_sample, open_workbench
@@ -30,6 +30,7 @@ from workbench.retrieval.options import Ask, combine_with_indexes, parameters_by
 from workbench.retrieval.strategies import COMPARED_STRATEGIES
 from workbench.services.checks import MAX_RESULTS, check_limit
 from workbench.text import language_title
+from workbench.types import STILL_READING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,7 +118,8 @@ def print_result(
     of the tables that passages continue, by passage id.
     """
     if not result.results:
-        console.print("No results. Widen the scope, or run 'workbench sources list' to see the sources.")
+        advice = "Widen the scope, or run 'workbench sources list' to see the sources."
+        console.print("No results yet." if STILL_READING in result.degraded else f"No results. {advice}")
         return
     for passage in result:
         _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)
@@ -310,6 +312,8 @@ def run_compare(arguments: argparse.Namespace, out: Output) -> int:
     names = combine_with_indexes(parse_strategies(arguments.strategies), list(dict.fromkeys(indexes)))
     parameters = parameters_by_strategy(names, arguments.set)
     scope = read_scope(arguments)
+    if arguments.export:
+        check_file(Path(arguments.export))
     with open_workbench() as wb:
         with suppress(WorkbenchError):  # a column that fails reports it
             wb.warm()  # else every column would include the time of loading
@@ -321,7 +325,8 @@ def run_compare(arguments: argparse.Namespace, out: Output) -> int:
         asked = CompareArguments(
             tuple(names), arguments.limit, scope, arguments.index, parameters or {}, arguments.history
         )
-        write_file(Path(arguments.export), export_comparison(comparison, asked, arguments.export))
+        exported = export_comparison(comparison, asked, arguments.export)
+        Path(arguments.export).write_text(exported, encoding="utf-8")
         out.message(f"Written to {arguments.export}.")
     for note in comparison.notes:
         out.message(note)

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import (
-    Subcommands,
-    add_parameters,
-    add_yes_option,
-    check_file,
-    confirm,
-    read_parameters,
-    write_file,
-)
+from workbench.cli.options import Subcommands, add_parameters, add_yes_option, check_file, confirm, read_parameters
 from workbench.cli.output import Output, print_fields, print_table
 from workbench.errors import NotFound
 from workbench.types import Promotion, Ranker, Scope
@@ -197,7 +189,7 @@ def _show_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> i
 def _export_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     target = Path(arguments.file)
     check_file(target, force=arguments.force)
-    write_file(target, wb.rankers.export(arguments.name))
+    target.write_text(wb.rankers.export(arguments.name), encoding="utf-8")
     value = {"ranker": arguments.name, "path": str(target)}
     return out.sentence(value, f"Wrote the ranker {arguments.name!r} to {target}")
 

@@ -28,7 +28,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, ConnectionLost, NotFound, StatementRejected, StorageError
+from workbench.errors import Conflict, ConnectionLost, InvalidInput, NotFound, StatementRejected, StorageError
 from workbench.storage.postgres import describe_rejection, last_line, quote_last_line
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ def describe_url(url: str) -> str:
     return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
+_INVALID_NUMBERS = (  # rejected by the database, such as a negative offset
+    psycopg.errors.InvalidRowCountInLimitClause,
+    psycopg.errors.InvalidRowCountInResultOffsetClause,
+    psycopg.errors.NumericValueOutOfRange,
+)
 _KINDS = {"sources": "source", "projects": "project", "folders": "folder", "indexes": "index", "datasets": "test set"}
 
 
@@ -94,6 +99,8 @@ def translate_errors(url: str) -> Generator[None]:
         if error.diag.severity_nonlocalized == "ERROR":
             raise StorageError(_statement_sentence(url, error)) from error
         raise ConnectionLost(_connection_sentence(url, error)) from error
+    except _INVALID_NUMBERS as error:
+        raise InvalidInput(f"Invalid number ({error.diag.message_primary}); use another one.") from error
     except psycopg.Error as error:
         if not _is_conninfo(url):  # the driver's message would contain the password
             raise StorageError(

@@ -929,6 +929,9 @@ class Results(ResultSequence[_T], Value):
     degraded: tuple[str, ...] = ()  # sentences on what could not be searched
 
 
+STILL_READING = "Documents are still being read; search again when the job has finished."
+
+
 def weak_match_text(results: Sequence[object], evidence: Evidence) -> str:
     """Return the sentence on why no result is close to the question; "" if one is, or if there are none."""
     return "" if evidence.close or not results else evidence.reason

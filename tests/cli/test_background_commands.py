@@ -42,6 +42,22 @@ def test_an_ingest_is_handed_to_a_worker(workbench: Callable[..., Ran], animals:
     assert (source.documents_count, source.tags) == (3, ("pets",))
 
 
+def test_a_search_without_results_reports_that_documents_are_still_being_read(
+    workbench: Callable[..., Ran], animals: Path, wb: Workbench
+) -> None:
+    reading = "Documents are still being read; search again when the job has finished."
+    workbench("ingest", str(animals), "--source", "Animals", "--background")
+    ran = workbench("search", "cats")
+    assert ran.out == "No results yet.\n" and reading in ran.err
+    assert all(reading in workbench(name, "cats").err for name in ("ask", "compare"))
+    assert reading in wb.search("cats").notes
+    worker = wb.start_worker()
+    wb.jobs.wait(wb.jobs.list(kind="ingest")[0].id, timeout=30)
+    worker.stop()
+    found = workbench("search", "gearbox", "--strategy", "keyword")
+    assert "No results. Widen the scope" in found.out and reading not in found.err
+
+
 def test_a_job_is_shown_with_its_parts_and_the_workers_that_have_one(
     workbench: Callable[..., Ran], animals: Path, wb: Workbench
 ) -> None:

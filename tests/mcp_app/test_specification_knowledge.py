@@ -96,6 +96,15 @@ def test_manage_document_list_pagination(agent: Agent) -> None:
     assert agent("manage_document", action="list", per_page=1000)["per_page"] == MAX_DOCUMENTS_PER_PAGE
 
 
+def test_a_search_without_results_reports_that_documents_are_still_being_read(
+    agent: Agent, wb: Workbench, papers: list[str]
+) -> None:
+    wb.jobs.enqueue_ingest(papers, source="Papers")
+    found = agent("search_knowledge_base", query="kelp")
+    reading = "Documents are still being read; search again when the job has finished."
+    assert (found["results"], found["suggestion"]) == ([], reading) and reading in found["degraded"]
+
+
 def test_error_response_format(agent: Agent) -> None:
     parsed = agent.failure("manage_source", action="invalid_action")
     assert parsed["error"] == "Unknown action: invalid_action"

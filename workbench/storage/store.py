@@ -26,7 +26,7 @@ from workbench.storage.passages import (
 )
 from workbench.storage.ranking import LegRanking, ScoreAndRank, nearest
 from workbench.storage.replica import Replica
-from workbench.types import Index, ResolvedScope
+from workbench.types import STILL_READING, Index, ResolvedScope
 
 if TYPE_CHECKING:
     from workbench.storage.llamaindex import LlamaStore
@@ -97,8 +97,8 @@ class PassageStore:
         return self._reader.reading()
 
     def describe_changes(self) -> str:
-        """Return a note if the index does not have all that it reads, else "": an attached one may lack rows."""
-        return ""
+        """Return a note if documents, or rows of an attached table, are still missing in the index, else ""."""
+        return STILL_READING if self._reader.rows(statement("job_reads_documents"))[0]["reads"] else ""
 
     # Vectors, which an attached index (``workbench.storage.attached``) has elsewhere
 

@@ -28,6 +28,9 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
 -- job_unfinished: jobs of a kind that wait or run, oldest first
 SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
+-- job_reads_documents: whether an ingest or a crawl waits or runs
+SELECT EXISTS (SELECT FROM jobs WHERE kind IN ('ingest', 'crawl') AND status IN ('queued', 'running')) AS reads
+
 -- job_with_parameters: the newest job of a kind whose parameters include the given ones, optionally only waiting or running ones
 SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s
   AND (NOT %(unfinished)s OR status IN ('queued', 'running'))

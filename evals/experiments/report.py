@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.answers import HOLDING, AnswerScores, Refusals
+from evals.experiments.leaderboard import mark_undecidable
 from evals.experiments.runs import EvalRun, Experiment, StrategyRun
 from evals.measures.metrics import JudgeAgreement
 from evals.measures.significance import Difference, Lift, Power, compare_pairs, describe_decision, describe_difference
@@ -351,7 +352,8 @@ def check_baseline(
     """Test, for each strategy in both, whether the baseline's first metric is now lower.
 
     The test is one-sided and corrected for the number of strategies. Also return the same for each slice of the
-    questions ({slice: question ids}), with tests and intervals corrected for all of them.
+    questions ({slice: question ids}), with tests and intervals corrected for all of them. As on a leaderboard, no
+    difference is significant if too little of a pool is judged.
 
     Raises:
         InvalidInput: The file is not a baseline, or has another corpus or other questions.
@@ -369,9 +371,10 @@ def check_baseline(
         for name, ids in (groups or {}).items()
         for a, of_a, b, of_b in pairs
     ]
-    differences = tuple(compare_pairs(metric, pairs, alternative="less"))
-    check = BaselineCheck(differences, tuple(_make_notes(run, baseline, shared)))
-    return check, compare_pairs(metric, in_slices, alternative="less", together=True)
+    runs = [run.strategies[name] for name in shared]
+    differences = mark_undecidable(compare_pairs(metric, pairs, alternative="less"), runs)
+    check = BaselineCheck(tuple(differences), tuple(_make_notes(run, baseline, shared)))
+    return check, mark_undecidable(compare_pairs(metric, in_slices, alternative="less", together=True), runs)
 
 
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:

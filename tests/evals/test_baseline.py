@@ -79,6 +79,25 @@ def test_a_better_strategy_is_no_regression(wb: Workbench, saved: tuple[str, str
     assert run(wb, saved[0], "--strategies", "keyword", "--baseline", saved[1])[1] == 0
 
 
+@pytest.mark.parametrize(("with_pool", "ends"), [(False, 1), (True, 0)])
+def test_a_fall_is_not_decided_by_a_pool_of_which_little_is_judged(
+    wb: Workbench, beir: WriteTestSet, tmp_path: Path, with_pool: bool, ends: int
+) -> None:
+    """Each search finds ten documents; a pool has judgments of two of them, others have relevant documents only."""
+    grades = [{WORDS[n - 1]: 1} | ({word: 0} if with_pool else {}) for n, word in enumerate(WORDS)]
+    asked = {f"q{n}": (f"Where is the {word} described here?", grades[n]) for n, word in enumerate(WORDS)}
+    root, file = str(beir(TEXTS, asked)), tmp_path / "baseline.json"
+    run(wb, root, "--strategies", "keyword", "--save", str(file))
+    before = json.loads(file.read_text())
+    before["questions"]["keyword"]["ndcg@10"] = dict.fromkeys(asked, 1.0)
+    file.write_text(json.dumps(before))
+    payload, code, said = run(wb, root, "--strategies", "keyword", "--baseline", str(file), "--by", "length")
+    assert code == ends
+    assert [item["significant"] for item in payload["baseline"]] == [not with_pool] * 2  # of all, and of the slice
+    assert ("keyword got worse" in said) != with_pool
+    assert [item["unjudged"] > 2 / 3 for item in payload["baseline"]] == [with_pool] * 2
+
+
 def test_a_gain_over_a_baseline_is_not_called_undecided() -> None:
     found = compare_pairs(
         "ndcg@10", [("new", dict.fromkeys("abcdefgh", 0.9), "old", dict.fromkeys("abcdefgh", 0.5))], "less"

@@ -30,7 +30,6 @@ from workbench.retrieval.options import Ask, combine_with_indexes, parameters_by
 from workbench.retrieval.strategies import COMPARED_STRATEGIES
 from workbench.services.checks import MAX_RESULTS, check_limit
 from workbench.text import language_title
-from workbench.types import STILL_READING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,8 +117,7 @@ def print_result(
     of the tables that passages continue, by passage id.
     """
     if not result.results:
-        advice = "Widen the scope, or run 'workbench sources list' to see the sources."
-        console.print("No results yet." if STILL_READING in result.degraded else f"No results. {advice}")
+        console.print("No results. Widen the scope, or run 'workbench sources list' to see the sources.")
         return
     for passage in result:
         _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)

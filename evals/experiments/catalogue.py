@@ -72,7 +72,7 @@ from evals.gateway import (
 from evals.measures.metrics import DEFAULT_METRICS, StoredVerdict, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
-from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, WorkbenchError, list_choices
+from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, list_choices
 from workbench.formatting import format_dollars
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
 from workbench.types import JsonObject, OnProgress, ParameterValue, Progress, ShouldStop, to_plain
@@ -330,7 +330,7 @@ class Experiments:
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to resume.")
             raise
-        except WorkbenchError as error:
+        except Exception as error:
             self._experiments.set_status(experiment.id, "failed", str(error))
             raise
         left_out = any(outcome.left_out for outcome in outcomes)

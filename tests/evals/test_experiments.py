@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -106,6 +107,19 @@ def test_a_stopped_experiment_keeps_what_it_has_and_continues(experiments: Exper
     kept = load_answers(experiments, made.id)
     assert 0 < kept < 10
     assert experiments.run(made.id).message.startswith(f"{10 - kept} questions run, {kept} cached")
+
+
+def test_an_unexpected_error_ends_an_experiment_as_failed(experiments: Experiments, animals: str) -> None:
+    made = experiments.create("broken", animals, make_cells(["keyword"]))
+
+    def break_off(*_: object) -> NoReturn:
+        raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError):
+        experiments.run(made.id, ask_all=break_off)
+    failed = experiments.get(made.id)
+    assert (failed.status, failed.message) == ("failed", "the disk is gone")
+    assert experiments.run(made.id).status == "done"
 
 
 def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_continue(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -21,7 +19,7 @@ from evals.experiments.leaderboard import (
     to_csv,
 )
 from evals.experiments.report import to_notebook
-from evals.experiments.runs import Experiment, SavedView
+from evals.experiments.runs import Experiment, SavedView, read_run_text
 from evals.gateway import describe_deleted
 from evals.learning import training
 from evals.learning.training import LEARNED_STRATEGY, has_seen_test_set
@@ -60,11 +58,13 @@ from workbench.app.widgets.promoting import (
     load_live_strategy,
     open_promotion,
 )
-from workbench.errors import InvalidInput, ScopeError
+from workbench.errors import ScopeError
 from workbench.formatting import count_text, format_dollars, size_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
     from evals.experiments.runs import CellResult
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
@@ -232,7 +232,7 @@ def make_run_row(
                 ],
             )
         ),
-        "status": line.status,
+        "status": "not finished" if line.status == "running" != outcome.experiment.status else line.status,
         "promotable": not cell.cell.file_hash,
         "serves": serving is not None and serving.is_run(cell.cell),
         "badge": serving.badge if serving else "",
@@ -334,7 +334,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     if job is not None and not job.is_finished:
         st.fragment(_show_running, run_every=REFRESH_S)(wb, experiment.id, _count_finished_runs(wb, experiment.id))
     elif experiment.status != "done":
-        st.warning(escape_markdown(experiment.message or "Not run yet."))
+        st.warning(escape_markdown(experiment.message or (job.message if job else "Not run yet.")))
     _show_results(wb, experiment)
 
 
@@ -520,15 +520,11 @@ def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:
         upload = st.file_uploader(label, type=RUN_FILE_TYPES, key=f"run_file_{added}")
         name = st.text_input("Name", placeholder="Defaults to the file's name", key=f"run_file_name_{added}")
         if upload and st.button("Add to leaderboard", type="primary", key="add_run_file"):
-            run_change(lambda: _add_run_file(wb, experiment, name.strip() or Path(upload.name).stem, upload.getvalue()))
+            run_change(lambda: _add_run_file(wb, experiment, name.strip() or Path(upload.name).stem, upload))
 
 
-def _add_run_file(wb: Workbench, experiment: Experiment, name: str, content: bytes) -> str:
-    try:
-        content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInput(f"The run file is damaged ({error}); choose another one.") from error
-    added = Experiments(wb).add_run_file(experiment.id, name, content.decode(errors="replace"))
+def _add_run_file(wb: Workbench, experiment: Experiment, name: str, upload: UploadedFile) -> str:
+    added = Experiments(wb).add_run_file(experiment.id, name, read_run_text(upload.name, upload.getvalue()))
     return " ".join([f"Added run file {added.name}.", *added.notes])
 
 

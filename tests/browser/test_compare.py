@@ -325,6 +325,19 @@ def test_two_cards_fit_while_judging_and_the_heads_stay_when_the_results_scroll(
     expect(page.get_by_label("Question", exact=True)).to_be_in_viewport(ratio=1)
 
 
+def test_two_cards_fit_while_judging_what_is_not_close_and_the_reason_is_a_click_away(goto, harbour):
+    page = goto(f"/?q=gauge violin lamb bees football&judge={harbour}&s=keyword&s=hybrid")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    note = page.locator(".head details").first
+    expect(note.locator("summary")).to_have_text("Nothing close was found")
+    expect(page.locator(".bump")).not_to_have_attribute("open", "")
+    for place in (0, 1):
+        expect(page.locator("ol.column").first.locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+    note.locator("summary").press("Enter")
+    expect(note).to_have_attribute("open", "")
+    expect(note).to_contain_text("(threshold 60%)")
+
+
 def test_four_columns_fit_beside_the_inspector_while_the_queue_is_a_rail(goto):
     page = goto(f"/?q={QUESTION}&look=figures")
     expect(page.locator(".head")).to_have_count(4)

@@ -603,7 +603,7 @@ def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> Json
         "dash": get_look(strategy).dash,
         "total": _total_ms(result),
         "stages": _list_stages(result),
-        "notes": list(result.remarks),
+        "notes": [note.split(": ", 1) if note == result.nothing_close else [note] for note in result.remarks],
         "close": result.evidence.close,
         "hits": [_build_hit(whole, name, passage, spoken=result.index in whole.spoken) for passage in result],
         "letter": whole.letters[name],

@@ -174,7 +174,7 @@ function head(column, slowest) {
     make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name })),
     make("div", { class: "speed" }, make("div", {}, bar), make("span", { class: "time mono" }, ms(column.total))),
     make("p", { class: "tally", hidden: true }),
-    ...column.notes.map((note) => make("p", { class: "note" }, note)));
+    ...column.notes.map(([note, more]) => (more ? make("details", { class: "note" }, make("summary", {}, note), more) : make("p", { class: "note" }, note))));
 }
 
 function letterOf(column) {

@@ -13,6 +13,7 @@ from workbench.app.shell.work import list_job_views
 from workbench.app.state.shared import OPENING
 from workbench.errors import StorageError
 from workbench.opening import Opening, open_configured
+from workbench.services.sample_corpus import SAMPLE_TITLE
 
 MAIN = Path(workbench.app.__file__).parent / "frame" / "main.py"
 
@@ -107,6 +108,14 @@ def test_an_empty_corpus_explains_what_to_do_first(visit):
     assert "Which search strategy works best for your documents?" in texts(app)
     assert app.get("file_uploader")
     assert {"Crawl a website", "Load sample"} <= {button.label for button in app.button}
+
+
+def test_the_sample_questions_come_with_a_place_to_drop_own_files(visit, wb, folder):
+    wb.ingest(folder({"codes.md": "# Codes\n\n40P01 is a deadlock."}), source=SAMPLE_TITLE)
+    app = visit()
+    assert not app.exception
+    assert {"meaning of 40P01", "Crawl a website"} <= {button.label for button in app.button}
+    assert app.get("file_uploader")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ from workbench.app.compare.judging import (
 from workbench.app.compare.why import ExplainedQuestion, show_why
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error
-from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button, show_upload_area
+from workbench.app.shell.work import show_add_button, show_sample_button, show_upload_area
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, change_count, choose_in_url, load_indexes, name_tab, show_value
 from workbench.app.widgets.looks import (
@@ -243,13 +243,11 @@ def _show_heading(title: str, sentence: str) -> None:
     st.html(f'<p class="wb-way"><b>{title}</b><br>{sentence}</p>')
 
 
-def show_further_ways() -> None:
+def show_further_ways(wb: Workbench) -> None:
     """Offer, below the sample questions, to add one's own documents."""
-    with st.container(horizontal=True, vertical_alignment="center", key="further_ways"):
-        st.html('<p class="wb-kind">Or add your own documents:</p>', width="content")
-        for page, (label, icon) in START_PAGES.items():
-            if st.button(label, icon=icon, type="tertiary"):
-                address.switch_page(page)
+    st.html('<p class="wb-kind">Or ask your own documents:</p>')
+    show_upload_area(wb, wb.sources.list())
+    show_add_button("crawl")
 
 
 # Sample questions: paraphrased, exact and misspelled
@@ -287,7 +285,7 @@ def show_sample_questions(wb: Workbench) -> None:
             for place, text in enumerate(texts):
                 key = f"sample_{kind}_{place}"
                 st.button(text, key=key, type="tertiary", on_click=ask_question, args=(text,))
-    show_further_ways()
+    show_further_ways(wb)
 
 
 def _has_sample(wb: Workbench) -> bool:

@@ -86,6 +86,16 @@ def docs_app(page, goto):
     return re.match(r"http://[^/]+", goto("/crawl").url).group()
 
 
+def test_the_form_shows_whole_values_at_200_percent(goto):
+    page = goto("/crawl")
+    page.set_viewport_size({"width": 720, "height": 450})  # a window of 1440 x 900
+    for field in ("crawl_source", "crawl_project", "crawl_within"):
+        shown = page.locator(f".st-key-{field} input").first
+        expect(shown).to_be_visible()
+        page.wait_for_function("(field) => field.closest('[data-testid=stColumn]').clientWidth > 280",
+                               arg=shown.element_handle())  # fmt: skip
+
+
 def test_what_cannot_be_crawled_is_reported_on_the_page(goto):
     page = goto("/crawl")
     page.get_by_label("Start page").fill("http://10.0.0.1/")

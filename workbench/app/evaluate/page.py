@@ -394,17 +394,16 @@ class _Measures(NamedTuple):
 
 
 def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
-    left, middle, right = st.columns([5, 3, 5])
+    metrics = st.multiselect(
+        "Metrics",
+        OFFERED_METRICS,
+        DEFAULT_METRICS,
+        help="The leaderboard is sorted by the first metric.",
+        format_func=metric_title,
+        key="build_metrics",
+    )
+    left, right = st.columns(2)
     with left:
-        metrics = st.multiselect(
-            "Metrics",
-            OFFERED_METRICS,
-            DEFAULT_METRICS,
-            help="The leaderboard is sorted by the first metric.",
-            format_func=metric_title,
-            key="build_metrics",
-        )
-    with middle:
         limit = st.number_input("Max questions", 1, 100_000, None, key="build_limit", placeholder="All")
     with right:
         titles = RAGAS_TITLES | (WITH_RAGAS_TITLE if EXTRAS["ragas"].is_installed else {})

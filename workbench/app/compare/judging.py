@@ -177,7 +177,7 @@ def show_queue(wb: Workbench, question: str, part: str) -> QuestionJudging | Non
         _show_list(question, _list_history(wb), "Questions that you ask are listed here.", place=_current_address())
         st.button("Clear history", key="clear_history", type="tertiary", on_click=wb.history.clear)
     elif part == "agents":
-        _show_list(question, _list_agent_questions(wb), "Searches by agents that found nothing.", counted="Calls")
+        _show_list(question, _list_agent_questions(wb), "No search of an agent came back empty yet.", counted="Calls")
     else:
         _show_saved(wb, question)
     return judging

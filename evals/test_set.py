@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,13 +50,26 @@ def fold_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def read_plain_or_gzip(path: Path, errors: str = "strict") -> str:
-    """Return the text of a UTF-8 file, which may be compressed. Raises OSError or UnicodeDecodeError."""
+MAX_IMPORT_CHARS = 200_000_000  # of a file with judgments or rankings, once unpacked
+GZIP_START = b"\x1f\x8b"
+
+
+def read_plain_or_gzip(file: Path | bytes, errors: str = "strict", most: int | None = MAX_IMPORT_CHARS) -> str:
+    """Return the text of a UTF-8 file, or of the content of one, which may be compressed whatever its name is.
+
+    Raises:
+        OSError: It is unreadable, damaged, or longer than ``most`` characters. UnicodeDecodeError.
+    """
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors=errors) as file:
-            return str(file.read())
+        with file.open("rb") if isinstance(file, Path) else io.BufferedReader(io.BytesIO(file)) as raw:
+            stream = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(GZIP_START) else raw
+            with io.TextIOWrapper(stream, "utf-8-sig", errors) as text:
+                read = text.read(-1 if most is None else most + 1)
     except (EOFError, zlib.error) as error:
         raise OSError(f"it is damaged: {error}") from error
+    if most is not None and len(read) > most:
+        raise OSError(f"it has over {most // 1_000_000} million characters")
+    return read
 
 
 @dataclass(frozen=True, slots=True)

@@ -1390,7 +1390,6 @@ class CellRuns:
 
 QUERY_COLUMNS = ("query", "query_id", "query-id", "qid", "question", "question_id")
 DOCUMENT_COLUMNS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id", "doc")
-MAX_RUN_FILE_BYTES = 200_000_000
 _RUN_FILE_NAME = re.compile(r"[\w][\w .+-]{0,59}")
 
 
@@ -1419,15 +1418,16 @@ def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec:
     name, _, place = spec.partition("=")
     if not name.strip() or not place.strip():
         raise InvalidInput(f"Invalid run file {spec!r}: use NAME=PATH.")
-    path = Path(place.strip())
+    return read_run_file(wb, test_set, corpus, name, read_run_text(place.strip()), depth)
+
+
+def read_run_text(path: str, content: bytes | None = None) -> str:
+    """Return the text of a run file, which may be compressed; ``content`` is that of an upload. Raises InvalidInput."""
     try:
-        if path.stat().st_size > MAX_RUN_FILE_BYTES:
-            raise InvalidInput(f"{path} has over {MAX_RUN_FILE_BYTES // 1_000_000} MB; shorten its rankings.")
-        content = read_plain_or_gzip(path)
+        return read_plain_or_gzip(Path(path) if content is None else content)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror or error if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidInput(f"{path} is unreadable ({reason}); give a run file in TREC format or a CSV.") from error
-    return read_run_file(wb, test_set, corpus, name, content, depth)
 
 
 def read_run_file(

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from evals.test_set import (
     MAX_GRADE,
+    MAX_IMPORT_CHARS,
     MIN_GRADE,
     FolderCorpus,
     Judgment,
@@ -47,7 +48,7 @@ def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], prob
     """
     values: list[_Value] = []
     broken: list[str] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path, most=None).split("\n"), start=1):
         try:
             if line.strip():
                 values.append(parse(number, _parse_row(path, number, check_line(path, number, line))))
@@ -69,10 +70,10 @@ def _parse_row(path: Path, number: int, line: str) -> JsonObject:
     return row
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int | None = MAX_IMPORT_CHARS) -> str:
     """Return a test set's file as text; see ``check_line`` for bytes that are not UTF-8. Raises InvalidInput."""
     try:
-        return read_plain_or_gzip(path, errors="surrogateescape")
+        return read_plain_or_gzip(path, "surrogateescape", most)
     except FileNotFoundError:
         raise InvalidInput(f"The folder {path.resolve().parent.name!r} has no {path.name}; add it.") from None
     except OSError as error:
@@ -597,7 +598,9 @@ def _read_rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
             elif path.suffix == ".arrow":
                 batches = library.ipc.open_stream(path)
             else:
-                yield from (json.loads(line) for line in read_plain_or_gzip(path).split("\n") if line.strip())
+                yield from (
+                    json.loads(line) for line in read_plain_or_gzip(path, most=None).split("\n") if line.strip()
+                )
                 continue
             for batch in batches:
                 yield from batch.to_pylist()

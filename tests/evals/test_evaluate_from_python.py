@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import evals
+from evals.experiments.runs import read_run_text
+from evals.test_set import MAX_IMPORT_CHARS
 from tests.evals.conftest import ASKED, TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput
@@ -118,18 +120,36 @@ def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..
         wb.test_sets.from_pairs("Odd", [("alone",)])  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("name", ["tabs.run", "run.trec.gz", "cut.gz"])
+@pytest.mark.parametrize("name", ["tabs.run", "plain.gz", "run.trec.gz", "packed.run", "cut.gz"])
 def test_run_files_may_have_tabs_or_be_compressed(wb: Workbench, beir: WriteTestSet, tmp_path: Path, name: str) -> None:
     rows = "".join(f"{key}\tQ0\t{first_judged(text)}\t1\t0.5\tmy run\r\n" for key, (text, _) in ASKED.items())
     packed = gzip.compress(rows.encode())
-    (tmp_path / name).write_bytes({"tabs.run": rows.encode(), "cut.gz": packed[:30]}.get(name, packed))
+    plain = {"tabs.run": rows.encode(), "plain.gz": rows.encode(), "cut.gz": packed[:30]}
+    (tmp_path / name).write_bytes(plain.get(name, packed))
     run_files = {"theirs": tmp_path / name}
     if name == "cut.gz":
         with pytest.raises(InvalidInput, match=r"is unreadable \(it is damaged"):
             wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files=run_files, on_progress=quiet)
+        with pytest.raises(InvalidInput, match=r"^cut.gz is unreadable \(it is damaged"):  # as an upload
+            read_run_text(name, plain[name])
         return
+    assert read_run_text(name, (tmp_path / name).read_bytes()) == rows.replace("\r\n", "\n")
     result = wb.evaluate(beir(), ["keyword"], ["hit@1"], run_files=run_files, on_progress=quiet)
     assert result.strategies["theirs"].means == {"hit@1": 1.0}
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(wb: Workbench, beir: WriteTestSet, tmp_path: Path) -> None:
+    bomb = gzip.compress(b"q1 Q0 cats 1 0.5 mine\n" * (MAX_IMPORT_CHARS // 22 + 1), 1)
+    (tmp_path / "bomb.txt").write_bytes(bomb)
+    assert len(bomb) < 2_000_000
+    reason = r"bomb.txt.* \(it has over 200 million characters\)"
+    with pytest.raises(InvalidInput, match=reason):
+        wb.evaluate(beir(), ["keyword"], run_files={"theirs": tmp_path / "bomb.txt"}, on_progress=quiet)
+    with pytest.raises(InvalidInput, match=reason):
+        read_run_text("bomb.txt", bomb)  # an upload
+    stored = wb.test_sets.from_folder(beir())
+    with pytest.raises(InvalidInput, match=reason):
+        wb.test_sets.import_judgments(stored.id, tmp_path / "bomb.txt")
 
 
 def test_a_run_file_is_a_column_of_a_stored_experiment(wb: Workbench, beir: WriteTestSet) -> None:

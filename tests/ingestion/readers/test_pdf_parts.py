@@ -11,6 +11,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from fontTools.pens.basePen import BasePen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from PIL import Image, ImageDraw, ImageFont
@@ -31,6 +32,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFont as DejaVu
 from reportlab.pdfgen.canvas import Canvas
+from reportlab.pdfgen.pathobject import PDFPathObject
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
 
 from tests.ingestion import files
@@ -810,6 +812,71 @@ def test_characters_with_an_empty_or_wrong_map_are_noted(mapped_to: bytes, left_
     assert "The harbour opens at nine in the morning and closes at six." in document.text
     assert document.metadata["left_out"] == left_out
     assert document.metadata["garbled_pages"] == [1]
+
+
+CURVES_READ = "pages with text read by OCR because it is drawn as curves"
+OUTLINED = ["The narwhal surfaced at pier nineteen on Tuesday evening.", "Its tusk measured 274 centimetres."]
+DEJAVU = Path(matplotlib.__file__).parent / "mpl-data/fonts/ttf/DejaVuSans.ttf"
+
+
+class CurvePen(BasePen):
+    """Draws the outline of a glyph into a path of a canvas."""
+
+    def __init__(self, path: PDFPathObject, left: float, base: float, scale: float) -> None:
+        super().__init__(None)
+        self.path = path
+        self._place = lambda point: (left + point[0] * scale, base + point[1] * scale)
+
+    def _moveTo(self, pt: tuple[float, float]) -> None:
+        self.path.moveTo(*self._place(pt))
+
+    def _lineTo(self, pt: tuple[float, float]) -> None:
+        self.path.lineTo(*self._place(pt))
+
+    def _curveToOne(self, *points: tuple[float, float]) -> None:
+        self.path.curveTo(*(number for point in points for number in self._place(point)))
+
+    def _closePath(self) -> None:
+        self.path.close()
+
+
+def outline(canvas: Canvas, line: str, base: float, *, is_one_path: bool) -> None:
+    font, left, path = TTFont(DEJAVU), 72.0, canvas.beginPath()
+    glyphs, names, scale = font.getGlyphSet(), font.getBestCmap(), 12 / font["head"].unitsPerEm
+    for letter in line:
+        glyph = glyphs[names[ord(letter)]]
+        glyph.draw(CurvePen(path, left, base, scale))
+        left += glyph.width * scale
+        if not is_one_path or letter is line[-1]:
+            canvas.drawPath(path, stroke=0, fill=1)
+            path = canvas.beginPath()
+
+
+@pytest.mark.slow  # loads the OCR models
+@pytest.mark.parametrize("is_one_path", [True, False])
+@pytest.mark.parametrize("lines", [0, 8])
+def test_text_drawn_as_curves_is_read_by_ocr_and_noted(is_one_path: bool, lines: int) -> None:
+    readable = [f"Line {number} of the rules of the harbour and of its pier." for number in range(lines)]
+
+    def draw(canvas: Canvas) -> None:
+        for place, line in enumerate(readable):
+            canvas.drawString(72, 780 - 14 * place, line)
+        for place, line in enumerate(OUTLINED):
+            outline(canvas, line, 500 - 20 * place, is_one_path=is_one_path)
+
+    document = read_bytes(drawn(draw), "log.pdf")
+    assert all(line in " ".join(document.text.split()) for line in [*readable, *OUTLINED])
+    assert document.metadata["left_out"] == {CURVES_READ: 1}
+
+
+def test_the_round_marks_of_a_chart_are_not_letters() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 780, OPENS)
+        for place in range(30):
+            canvas.circle(72 + 15 * place, 500 + place % 3, 3 + place % 3, stroke=0, fill=1)
+
+    (page,) = read_pages(drawn(draw), "chart.pdf").pages
+    assert page.charts.drawn == 0
 
 
 def test_bullets_of_a_symbol_font_are_not_counted() -> None:

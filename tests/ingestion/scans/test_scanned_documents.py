@@ -40,6 +40,15 @@ for name in sys.argv[1:]:
     print([skip.reason for skip in discover([name]).skipped])
 print(".png" in READERS_BY_SUFFIX)
 """
+NOTES = """
+import sys
+sys.modules["rapidocr"] = None
+from pathlib import Path
+from workbench.ingestion.metadata import page_notes
+from workbench.ingestion.readers.formats import read_bytes
+path = Path(sys.argv[1])
+print(*page_notes(path.name, read_bytes(path.read_bytes(), path.name).metadata), sep="\\n")
+"""
 OFFLINE = """
 import socket, sys
 def refuse(*_, **__): raise AssertionError("a look at the network")
@@ -224,6 +233,14 @@ def test_without_the_extra_the_sentence_names_it_and_a_mixed_pdf_keeps_its_text(
     assert all("pip install 'rag-workbench[ocr]'" in said for said in (scan, picture, picture_skip))
     assert mixed == "((1, 0, 18),)"
     assert png_read == "False"
+
+
+def test_without_the_extra_a_page_that_needs_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mixed.pdf").write_bytes(mixed_pdf(small_page()))
+    assert run(NOTES, str(tmp_path / "mixed.pdf")) == [
+        "mixed.pdf: page 2 could not be read.",
+        "mixed.pdf: not fully read: pages that need OCR, which is not installed (1).",
+    ]
 
 
 def test_reading_a_scan_looks_at_no_network_and_brings_no_torch(tmp_path: Path) -> None:

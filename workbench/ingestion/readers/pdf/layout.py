@@ -568,6 +568,7 @@ class PageCharts:
     # (index among the page's blocks, middle as a share of the page's height) of each caption.
     captions: tuple[tuple[int, float], ...]
     garbled: tuple[str, ...] = ()  # lines in fonts with no or a wrong Unicode map, which are read like images
+    drawn: int = 0  # letters drawn as curves, which are read like images
 
 
 NO_CHARTS = PageCharts(0.0, (), ())
@@ -576,7 +577,8 @@ NO_CHARTS = PageCharts(0.0, (), ())
 def find_charts(page: ParsedPage, garbled: Collection[str] = ()) -> PageCharts:
     """Return data about the images of a page that was parsed with its complexity, and its ``garbled`` lines."""
     share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
-    share = 1.0 if garbled else share
+    drawn = _count_drawn_letters(page)
+    share = 1.0 if garbled or drawn else share
     if share < MIN_IMAGE_SHARE or not page.width or not page.height:
         return NO_CHARTS
     boxes = tuple(
@@ -595,7 +597,43 @@ def find_charts(page: ParsedPage, garbled: Collection[str] = ()) -> PageCharts:
         for place, (block, text) in enumerate(zip(blocks, texts, strict=False))
         if len(blocks) == len(texts) and block.box is not None and CAPTION.match(text)
     )
-    return PageCharts(share, boxes, captions, tuple(garbled))
+    return PageCharts(share, boxes, captions, tuple(garbled), drawn)
+
+
+MIN_LETTER_PT, MAX_LETTER_PT = 2, 40  # height of letters that are drawn as curves
+MIN_DRAWN_LETTERS = 12  # in a line; the marks of a chart have one size, or are fewer
+MIN_LETTER_SIZES = 5
+EDGES_PER_LETTER = 3  # vertical ones: an "o" has none, an "m" eight
+
+
+def _count_drawn_letters(page: ParsedPage) -> int:
+    """Return the number of letters drawn as curves, outside the text.
+
+    They are filled shapes of several sizes in a line, or one shape with the edges of all stems of a line.
+    """
+    lines: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    graphics, count = page.vector_graphics, 0
+    for shape in graphics.shapes if graphics is not None else ():
+        left, top, width, height = shape.bbox
+        middle = (left + width / 2, top + height / 2)
+        if not (shape.fill and shape.has_curve and MIN_LETTER_PT <= height <= MAX_LETTER_PT):
+            continue
+        if any(_is_inside(middle, (item.x, item.y, item.width, item.height)) for item in page.text_items):
+            continue
+        if width <= MAX_LETTER_PT:
+            lines[round(top + height)].append((round(10 * width), round(10 * height)))
+        elif graphics is not None:
+            edges = [edge for edge in graphics.lines if edge.fill and edge.x1 == edge.x2]
+            letters = sum(_is_inside((edge.x1, edge.y1), shape.bbox) for edge in edges) // EDGES_PER_LETTER
+            count += letters if letters >= MIN_DRAWN_LETTERS else 0
+    return count + sum(
+        len(line) for line in lines.values() if len(line) >= MIN_DRAWN_LETTERS and len(set(line)) >= MIN_LETTER_SIZES
+    )
+
+
+def _is_inside(point: tuple[float, float], area: tuple[float, float, float, float]) -> bool:
+    left, top, width, height = area
+    return left <= point[0] <= left + width and top <= point[1] <= top + height
 
 
 MIN_REMOVED_CHARS = 4  # of a garbled line; shorter ones may be words elsewhere on the page

@@ -345,7 +345,8 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         or _is_improbable(page.text, letters)
         or (complexity is not None and complexity.is_garbled and _lacks_vowels(ANY_WORD.findall(page.text)))
     )
-    lacks_text = garbled or (letters < MIN_PAGE_CHARS and (covered or not letters))
+    charts = find_charts(page, find_garbled_lines(page, set(lost)))
+    lacks_text = garbled or charts.drawn > letters or (letters < MIN_PAGE_CHARS and (covered or not letters))
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
@@ -361,7 +362,7 @@ def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
         texts=make_page_texts(
             page, find_raised_words(glyphs) if has_raised_text(page) else (), order_vertical_text(glyphs)
         ),
-        charts=find_charts(page, find_garbled_lines(page, set(lost))),
+        charts=charts,
     )
 
 

@@ -154,6 +154,9 @@ GARBLED_READ = "pages read by OCR because their fonts have no or a wrong Unicode
 GARBLED_UNREAD = "pages whose fonts have no or a wrong Unicode map"
 LINES_READ = "lines read by OCR because their fonts have no or a wrong Unicode map"
 LINES_UNREAD = "lines whose fonts have no or a wrong Unicode map"
+CURVES_READ = "pages with text read by OCR because it is drawn as curves"
+CURVES_UNREAD = "pages with text drawn as curves"
+NEED_OCR = "pages that need OCR, which is not installed"
 MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
 MIN_LINE_SHARE = 0.005  # of a page's height; lines of text are higher
@@ -193,7 +196,11 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
     texts, damaged, unmapped = _read_with_pypdf(data, file, texts)
     _add_hidden(data, whole, file, texts, notes)
-    scans = ReadScans(scans.pages, (*scans.failed, *(number for number in damaged if number not in texts)))
+    unread = {*damaged, *_find_scans(file)} - texts.keys()
+    scans = ReadScans(scans.pages, (*scans.failed, *unread))
+    drawn = {page.number for page in file.pages if page.charts.drawn}
+    leave_out(CURVES_READ, len(drawn & {*scans.pages, *(number for number, words in chart_words.items() if words)}))
+    leave_out(CURVES_UNREAD, len(drawn - unread - scans.pages.keys() - chart_words.keys()))
     texts = _add_xfa(texts, file.xfa)
     if not texts and damaged:
         raise UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
@@ -752,6 +759,14 @@ def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> tuple[Pd
     return replace(file, pages=tuple(pages)), scans
 
 
+def _find_scans(file: PdfPages) -> list[int]:
+    """Return the numbers of the pages without text that OCR would read if it was installed, and count them."""
+    scans = [page.number for page in file.pages if not page.has_text and (page.may_be_scan or page.charts.share)]
+    scans = [] if is_ocr_installed() else scans
+    leave_out(NEED_OCR, len(scans))
+    return scans
+
+
 def _read_chart_words(
     data: bytes, file: PdfPages, on_page: OnPage | None
 ) -> tuple[dict[int, list[PictureWords]], list[int]]:
@@ -765,7 +780,9 @@ def _read_chart_words(
     largest = sorted((n for n, page in pages.items() if page.charts.share), key=lambda n: -pages[n].charts.share)
     chosen = largest[:MAX_IMAGE_PAGES] if is_ocr_installed() else []
     unread = [pages[number].charts for number in largest if number not in chosen]
-    leave_out("pages with images whose words were not read", sum(not charts.garbled for charts in unread))
+    leave_out(
+        "pages with images whose words were not read", sum(not charts.garbled and not charts.drawn for charts in unread)
+    )
     for number in sorted(chosen):
         page = pages[number]
         if on_page is not None:
@@ -773,7 +790,7 @@ def _read_chart_words(
         try:
             picture = render_page(data, PDF_MEDIA_TYPE, number, page.size, file.turned.get(number, 0), CHART_DPI)
             words[number] = read_picture_words(
-                picture, page.charts.text, *([MIN_LINE_SHARE] if page.charts.garbled else [])
+                picture, page.charts.text, *([MIN_LINE_SHARE] if page.charts.garbled or page.charts.drawn else [])
             )
         except Cancelled:
             raise

@@ -57,6 +57,28 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
     assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 2}
 
 
+@pytest.mark.parametrize("codec", ["cp1250", "iso8859_2"])
+def test_short_hungarian_is_not_read_as_portuguese(codec: str) -> None:
+    for text in ("Az erdő szélén áll az őrház.", "Nő a vízszint, a hídőr értesítve."):
+        assert read(text.encode(codec), "a.txt").text == text
+    portuguese = "Não há portões à direita; as estações são três."
+    assert read(portuguese.encode("cp1252"), "a.txt").text == portuguese
+    estonian = "Võti on sadamas."
+    assert read(estonian.encode("cp1252"), "a.txt").text == estonian
+
+
+def test_japanese_titles_without_kana_are_read_in_shift_jis() -> None:
+    for text in ("平成三十年度 事業報告書", "価格表 2030年", "株式会社 日本"):
+        assert read(text.encode("cp932"), "a.txt").text == text
+        assert read(f"Report of the harbour\n\n{text}\n".encode("cp932"), "a.txt").text.endswith(text)
+    for text, codec in (
+        ("ЗАКРЫТ СКЛАД", "cp866"),
+        ("FÜR MÄNNER GEÖFFNET", "cp850"),
+        ("المفتاح عند حارس الميناء", "cp1256"),
+    ):
+        assert read(text.encode(codec), "a.txt").text == text
+
+
 def test_a_year_of_two_digits_after_the_name_of_a_month_is_not_understood() -> None:
     assert has_unread_date({"date": "5-Mar-30"}) and not has_unread_date({"date": "5-Mar-2030"})
 
@@ -864,6 +886,25 @@ def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
     assert document.metadata["left_out"] == {"form fields": 1}
     document = read(add_parts(make_book(), drawing=(chart[0], CHART.format(""))), "a.xlsx")
     assert document.text == f"{TABLE}\n\nPassengers" and document.metadata["left_out"] == {"charts": 1}
+
+
+def test_a_hidden_box_of_a_sheet_is_marked_or_left_out() -> None:
+    box = "<x:sp><x:nvSpPr><x:cNvPr {}/></x:nvSpPr><x:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></x:txBody></x:sp>"
+    boxes = box.format("hidden='1'", "Old quay") + box.format("", "New quay") + box.format("hidden='1'", "Fenced")
+    drawing = f'<x:wsDr xmlns:x="urn:x" xmlns:a="{SCHEMAS}/drawingml/2006/main">{boxes}</x:wsDr>'
+    data = add_parts(make_book(), drawing=(drawing, ""), vmlDrawing=(CONTROLS, ""))
+    document = read(data, "a.xlsx")  # the hidden box of a control is its copy
+    assert document.text.endswith("\n\nOld quay (hidden)\n\nNew quay")
+    assert document.metadata["hidden_parts"] == {"shapes": 1}
+    draft = read_draft(data, "a.xlsx", options=ReadingOptions(skip_hidden=True))
+    assert "Old quay" not in draft.text and draft.metadata["left_out"] == {"form fields": 1, "hidden shapes": 1}
+
+
+def test_times_in_iso_format_are_read_as_durations_times_and_days() -> None:
+    times = ("PT36H", "2030-03-05T00:00:00Z", "2030-03-05T13:30:00", "T13:30")
+    cells = "".join(f'<c t="d"><v>{value}</v></c>' for value in times)
+    document = read(edited(make_book(), sheet1=("</sheetData>", f'<row r="4">{cells}</row></sheetData>')), "t.xlsx")
+    assert "PT36H | 2030-03-05 | 2030-03-05 13:30:00 | 13:30" in document.text
 
 
 def test_allowed_values_and_hints_are_read_and_pivot_tables_without_their_data_counted() -> None:

@@ -434,6 +434,8 @@ LATIN_9 = re.compile(
 )
 C1_BYTE = re.compile(rb"[\x80-\x9f]")
 # ñ and ó of Mac Roman are dashes in windows-1252: between vowels, or before the end of "-ción".
+O_TILDE = re.compile("õ(?!e)|Õ(?!E)")  # Hungarian's ő in windows-1252; in Portuguese an e follows
+HUNGARIAN_VOWEL = re.compile("[áéíóú]")
 DASH_IN_WORD = re.compile("(?<=[aeiou])\u2013(?=[aeiou])|(?<=[cs]i)\u2014(?=n\\b)|(?<=[a-z])\u2014(?= [a-z])")
 CHARACTER_SETS = (  # encoding, character set that has its frequent characters first, their lead bytes
     ("cp949", "euc_kr", range(0xB0, 0xC9)),
@@ -445,6 +447,8 @@ CHARACTER_SETS = (  # encoding, character set that has its frequent characters f
 CJK_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uffef]")
 KANA = re.compile("[\u3040-\u30ff]")
 LETTER_NEXT_TO_CHARACTER = re.compile("[a-z](?=[\u3400-\u9fff\uac00-\ud7a3])|[\u3400-\u9fff\uac00-\ud7a3](?=[a-z])")
+MIN_KANJI = 4  # of a Japanese text without kana, such as a title
+NOT_KANJI = re.compile("[\uff61-\uff9f]|[A-Za-z](?=[\u3400-\u9fff])|[\u3400-\u9fff](?=[A-Za-z])")
 HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -503,6 +507,7 @@ def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float
     odd += text.count("\ufffd") + sum(
         after > "\x7f" and before.islower() and after.isupper() for before, after in pairwise(text)
     )
+    odd += len(O_TILDE.findall(text)) if codec == "cp1252" and HUNGARIAN_VOWEL.search(text) else 0
     frequent = sum(count for char, count in counts.items() if char.lower() in FREQUENT_LETTERS)
     return (best + common - odd + 0.1 * frequent) / len(outside)
 
@@ -520,7 +525,8 @@ def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> fl
         encoded = char.encode(charset, errors="ignore")
         is_sign = codec == "gb18030" and encoded[:1] in (b"\xa1", b"\xa3") and not CJK_PUNCTUATION.match(char)
         score += len(encoded) == 2 and (encoded[0] in leads or is_sign) and not KANA.match(char)
-    if (codec in ("euc_jp", "cp932") and not kana) or (codec == "cp949" and not hangul):
+    is_kanji = codec == "cp932" and score == len(outside) >= MIN_KANJI and not (broken or NOT_KANJI.search(text))
+    if (codec in ("euc_jp", "cp932") and not kana and not is_kanji) or (codec == "cp949" and not hangul):
         score /= 2
     score -= len(LETTER_NEXT_TO_CHARACTER.findall(text)) / 2
     if codec == "euc_jp" and kana > MIN_KANA * len(outside):

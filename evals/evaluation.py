@@ -93,8 +93,6 @@ from evals.measures.significance import (
 )
 from evals.test_set import FolderCorpus, Judgment, TestSet
 from evals.test_sets.exchange import (
-    CSV_COLUMNS,
-    METADATA_PREFIX,
     export_folder,
     find_delimiter,
     import_csv,
@@ -867,15 +865,12 @@ class TestSets(TestSetStore):
         Args:
             title: Title of the test set.
             frame: Columns as in a CSV: question, document (id, path, title or URL) or quote, and any of id,
-                reference_answer, source, start, end, grade, metadata.KEY.
+                reference_answer, source, start, end, grade, metadata.KEY. Others are ignored with a warning.
 
         Raises:
-            InvalidInput: A column is unknown, or no row can be used.
+            InvalidInput: No row can be used.
             Conflict: There is a test set with this title.
         """
-        names = [str(name) for name in frame.columns]
-        if unknown := [name for name in names if name not in CSV_COLUMNS and not name.startswith(METADATA_PREFIX)]:
-            raise InvalidInput(f"Unknown columns {list_choices(unknown)}; use {list_choices(CSV_COLUMNS, 20)}.")
         rows = frame.astype(object).where(frame.notna(), "").to_dict("records")
         for row in rows:  # pandas turns whole numbers into floats in a column with gaps
             row |= {name: int(one) for name, one in row.items() if isinstance(one, float) and one.is_integer()}
@@ -1079,15 +1074,16 @@ class TestSets(TestSetStore):
     def _store_rows(self, title: str, rows: Sequence[Mapping[str, object]]) -> TestSetInfo:
         made = self.create(title)
         imported = import_csv(self._wb, self, made.id, write_csv(rows))
+        problems = " ".join(imported.problems[:MAX_PROBLEMS_SHOWN])
         if not imported.judgments:
             self.delete(made.id)
-            reason = imported.problems[0] if imported.problems else "there are no rows"
-            raise InvalidInput(f"No row of {title!r} can be used: {reason}")
-        if imported.problems:
-            left_out = f"{len(imported.problems):,} rows of {title!r} are left out; the first: {imported.problems[0]}"
-            warnings.warn(left_out, stacklevel=3)
+            raise InvalidInput(f"No row of {title!r} can be used: {problems or 'there are no rows'}")
+        if problems:
+            warnings.warn(f"{len(imported.problems):,} notes on {title!r}: {problems}", stacklevel=3)
         return self.info(made.id)
 
+
+MAX_PROBLEMS_SHOWN = 5
 
 # Measuring
 

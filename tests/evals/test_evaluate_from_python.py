@@ -108,8 +108,14 @@ def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..
     assert wb.evaluate(made, "keyword", ["hit@1"], on_progress=quiet).strategies["keyword"].means == {"hit@1": 1.0}
     frame = pd.DataFrame({"question": ["who dances?", "who digs?"], "document": ["Bees", "Moles"], "grade": [2, None]})
     frame["metadata.team"] = ["meadow", "garden"]
-    with pytest.warns(UserWarning, match=r"1 rows of 'Table' are left out; the first: Row 3: There is no document"):
+    frame["Remarks"] = "from a spreadsheet"
+    notes = (
+        r"2 notes on 'Table': The column 'remarks' is unknown and was ignored; .* Row 3: There is no document 'Moles'"
+    )
+    with pytest.warns(UserWarning, match=notes):
         table = wb.test_sets.from_pandas("Table", frame)
+    with pytest.raises(InvalidInput, match="The CSV header needs 'question'"):
+        wb.test_sets.from_pandas("No question", frame.drop(columns="question"))
     stored = wb.test_sets.load(table.id)
     assert [one.grade for one in stored.judgments] == [2]
     assert {one.text: one.metadata for one in stored.questions}["who dances?"] == {"team": "meadow"}

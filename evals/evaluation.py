@@ -47,6 +47,7 @@ from evals.experiments.runs import (
     Bar,
     Budget,
     EvalRun,
+    Experiment,
     Prices,
     Ranking,
     StrategyRun,
@@ -61,7 +62,7 @@ from evals.experiments.runs import (
     repeat_cells,
     run_strategies,
 )
-from evals.gateway import IndexedCorpus, index_corpus, read_judged_texts
+from evals.gateway import IndexedCorpus, describe_scope, index_corpus, read_judged_texts
 from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
@@ -157,6 +158,7 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "bootstrap_interval",
     "compare_all_pairs",
     "compare_answers",
+    "describe_candidate",
     "describe_refusals",
     "describe_threshold",
     "compare_pairs",
@@ -410,6 +412,39 @@ class Evaluation:
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.sentences]))
+
+
+def describe_candidate(
+    wb: Workbench, experiment: Experiment, strategy: str, parameters: Mapping[str, object] | None, scope: Scope
+) -> str:
+    """Return what an experiment measured of a strategy (NAME or NAME@INDEX) that is proposed for a scope.
+
+    Raises:
+        InvalidInput: It has no finished run of the strategy with these parameters and this index.
+    """
+    experiments, metric, default = Experiments(wb), experiment.metrics[0], wb.corpus.index(None).name
+    (name, index), results = split_strategy(strategy, None), experiments.results(experiment.id)
+    wanted, lines = check_parameters(name, parameters), make_leaderboard(results, metric)
+    labels = [
+        one.cell.label
+        for one in results
+        if (one.cell.strategy, one.cell.index or default) == (name, index or default)
+        and check_parameters(name, one.cell.parameters) == wanted
+    ]
+    line = next((one for one in lines if one.label in labels and one.rank), None)
+    if line is None:
+        done = list_choices([one.label for one in lines if one.rank], 20)
+        raise InvalidInput(f"No finished run of {experiment.title!r} is {strategy!r} with these parameters: {done}.")
+    facts = f"{metric_title(metric)} {line.metrics[metric]:.3f}, rank {line.rank} of {len(lines)}"
+    facts += f" on {experiment.test_set_title!r} ({experiment.over}) in {experiment.id}."
+    if any(one.against_best for one in lines):
+        facts += f" {experiments.describe(experiment, results, metric)[0]}"
+    test_set = experiments.test_set(experiment)
+    if test_set.by_agents:
+        facts += f" Only agents made {len(test_set.by_agents):,} of {len(test_set.judgments):,} judgments."
+    if experiment.scope is None or describe_scope(wb, scope).scope != experiment.scope.scope:
+        facts += " Another scope is proposed, for which the scores may not hold."
+    return facts
 
 
 # Slices: the questions of one kind

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
+MAX_OWN_REASON_CHARS = 400  # of a proposal, whose reason also has the figures
 MAX_TURNS = 6  # latest ones of a conversation
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
@@ -464,21 +465,23 @@ def _check_objects(*sets: Mapping[str, object]) -> None:
     title="Propose a promotion",
     arguments=(
         Argument("strategy", "string", "NAME or NAME@INDEX.", required=True),
-        Argument("reason", "string", "Why, with figures.", required=True),
+        Argument("reason", "string", "Why.", required=True),
+        Argument("experiment_id", "string", "Experiment that measured it; the proposal is for its scope.", ""),
         Argument("proposed_by", "string", "Name of your model.", required=True),
         Argument("parameters", "object", "Parameters of the strategy."),
-        Argument("source_id", "string", "Only for this source.", ""),
-        Argument("project_id", "string", "Only for this project.", ""),
+        Argument("source_id", "string", "Only for this source, even if another scope was measured.", ""),
+        Argument("project_id", "string", "Only for this project, even if another scope was measured.", ""),
         Argument("rival", "string", "Mix in the results of this strategy, to see whose documents agents open.", ""),
     ),
     read_only=False,
     idempotent=False,
-    output=make_schema(proposal_id="integer", message="string"),
+    output=make_schema(proposal_id="integer", reason="string", message="string"),
 )
 def propose_promotion(
     call: Call,
     strategy: str,
     reason: str,
+    experiment_id: str,
     parameters: JsonObject,
     source_id: str,
     project_id: str,
@@ -487,18 +490,31 @@ def propose_promotion(
 ) -> JsonObject:
     """Propose a strategy as the default of all searches, a project or a source; a person decides.
 
-    Use it if the outcome of get_leaderboard is Decided.
-    Example: propose_promotion(strategy="hybrid", reason="nDCG@10 +0.06, decided", proposed_by="my-model")
+    Use it if the outcome of get_leaderboard is Decided; the reason gets the figures of the experiment.
+    Example: propose_promotion(strategy="hybrid", reason="Finds paraphrases", experiment_id="exp_123",
+        proposed_by="my-model")
     """
     if source_id and project_id:
         raise Refused("Give either source_id or project_id, not both", "Leave one of them out")
     _check_objects(parameters or {})
+    if not 1 <= len(reason.strip()) <= MAX_OWN_REASON_CHARS:
+        raise Refused(f"The reason has {len(reason)} characters", f"Give a reason of 1 to {MAX_OWN_REASON_CHARS}")
+    from evals.evaluation import Experiments, describe_candidate
+
+    experiment = Experiments(call.wb).get(experiment_id) if experiment_id else None
     scope = Scope(project=project_id or None, sources=(source_id,) if source_id else None)
+    evidence = "It names no experiment."
+    if experiment is not None:
+        measured = experiment.scope
+        scope = measured.scope if measured and not (source_id or project_id) else scope
+        evidence = cut(describe_candidate(call.wb, experiment, strategy, parameters, scope), MAX_OWN_REASON_CHARS)
     proposal = call.wb.promotions.propose(
-        strategy, reason, proposed_by=proposed_by, scope=scope, parameters=parameters or {}, rival=rival
-    )
+        strategy, f"{reason.strip()} [{evidence}]", proposed_by=proposed_by, scope=scope, parameters=parameters or {},
+        rival=rival,
+    )  # fmt: skip
     how = f"A person accepts it on the page Connect, or with: workbench strategies accept {proposal.id}"
-    return {"success": True, "proposal_id": proposal.id, "message": f"Nothing has changed yet. {how}"}
+    message = f"Nothing has changed yet. {how}"
+    return {"success": True, "proposal_id": proposal.id, "reason": proposal.reason, "message": message}
 
 
 @Tool(

@@ -104,7 +104,22 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
     assert refused["error"] == "Agents cannot use Python objects as parameters"
     accepted = wb.promotions.accept(proposed["proposal_id"])
-    assert (accepted.strategy, accepted.note) == ("keyword", "Faster, as good (proposed by small)")
+    assert accepted.strategy == "keyword"
+    assert accepted.note == "Faster, as good [It names no experiment.] (proposed by small)"
+    experiment = {"experiment_id": started["experiment_id"], "proposed_by": "small", "reason": "As good"}
+    measured = agent("propose_promotion", **experiment, strategy="keyword@main")["reason"]
+    assert measured.startswith("As good [nDCG@10 ") and "on 'Animals' (all your documents) in exp_" in measured
+    assert measured.endswith("Only agents made 6 of 6 judgments.]") and "Not decided" in measured
+    elsewhere = agent("propose_promotion", **experiment, strategy="keyword", source_id="Others")["reason"]
+    assert elsewhere.endswith("Another scope is proposed, for which the scores may not hold.]")
+    absent = agent.failure("propose_promotion", **experiment, strategy="hybrid")["error"]
+    assert absent.startswith("No finished run of 'Animals' is 'hybrid' with these parameters: ")
+    for length in (0, 401):
+        refused = agent.failure("propose_promotion", **experiment | {"reason": "x" * length}, strategy="keyword")
+        assert refused["error"] == f"The reason has {length} characters"
+    assert [one.reason for one in wb.promotions.proposals()] == [measured, elsewhere]
+    for one in wb.promotions.proposals():
+        wb.promotions.reject(one.id)
     assert wb.promotions.proposals() == []
     # a person's grade takes the place of the agent's
     place = ratings[0].judgment
@@ -287,6 +302,22 @@ def test_an_agent_runs_sets_of_parameters_and_indexes(agent: Agent, wb: Workbenc
         assert agent.failure("run_experiment", **asked | {"parameters": wrong})["error"].startswith(error)
     code = {"strategies": ["hyde"], "parameters": {"hyde": [{"llm": "python:os:getcwd"}]}}
     assert agent.failure("run_experiment", **asked | code)["error"].startswith("Agents cannot use Python objects")
+
+
+def test_a_proposal_is_for_the_scope_that_was_measured(agent: Agent, wb: Workbench) -> None:
+    agent("add_test_questions", title="Dogs", questions=[{"text": "Who barks?"}], source_id="Others")
+    [dogs] = wb.documents.list(source_id=wb.corpus.sources.find("Others").id)
+    wb.test_sets.judge("Dogs", wb.test_sets.load("Dogs").questions[0].id, dogs.id, "relevant")
+    made = wb.experiments.create("", "Dogs", ["keyword"], metrics=["mrr@10"]).id
+    wb.experiments.run(made)
+    asked = {"strategy": "keyword", "proposed_by": "small", "reason": "Finds it"}
+    agent("propose_promotion", **asked, experiment_id=made)
+    agent("propose_promotion", **asked, experiment_id=made, source_id="Animals")
+    own, other = wb.promotions.proposals()
+    assert (own.scope_title, other.scope_title) == ("Others", "Animals")
+    assert own.reason == f"Finds it [MRR@10 1.000, rank 1 of 1 on 'Dogs' (source Others) in {made}.]"
+    assert other.reason.endswith("Another scope is proposed, for which the scores may not hold.]")
+    assert wb.promotions.accept(own.id).scope == wb.promotions.key(wb.test_sets.load("Dogs").scope.scope)
 
 
 def test_an_agent_sets_its_bars_before_the_run(agent: Agent, wb: Workbench) -> None:

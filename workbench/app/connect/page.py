@@ -172,7 +172,8 @@ def format_live_strategies(wb: Workbench) -> list[str]:
 
 
 def _format_promotion(promotion: Promotion, default: str) -> str:
-    return render_promotion(promotion) + ("" if promotion.index else f" · index {escape(default)} (default)")
+    index = "" if promotion.index else f" · index {escape(default)} (default)"
+    return render_promotion(promotion) + index + (f" · {escape(promotion.note)}" if promotion.note else "")
 
 
 def _format_default(wb: Workbench, default: str) -> str:

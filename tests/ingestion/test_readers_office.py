@@ -225,6 +225,7 @@ def read_rich(text: bytes) -> RawDocument:
     (rb"{\pntext\f0 3.\tab}Moor", "3.	Moor"),
     (rb"a|b\par\trowd\intbl A|1\cell B1\par B2\cell\row\trowd\intbl A2\cell C\cell\row\pard End\par",
      "a|b\n\n| A\\|1 | B1 B2 |\n| --- | --- |\n| A2 | C |\n\nEnd"),
+    (rb"left\column right", "left\n\nright"),
 ])  # fmt: skip
 def test_raised_figures_fonts_list_numbers_and_cells_of_rich_text(source: bytes, text: str) -> None:
     assert read_rich(source).text.strip() == text
@@ -245,6 +246,13 @@ def test_characters_for_private_use_are_kept() -> None:
     ):
         read = read_bytes(data, name)
         assert icons in read.text and "left_out" not in read.metadata
+
+
+def test_rich_text_of_a_mac_is_decoded_and_what_is_lost_in_rich_text_is_counted() -> None:
+    assert read_bytes(rb"{\rtf1\mac\ansicpg10000 caf\'8e \'d1 \u8364?}", "a.rtf").text == "café — €"
+    box = rb"{\field{\*\fldinst FORMCHECKBOX {\*\formfield{\fftype1\ffres1}}}{\fldrslt }}"
+    document = read_rich(rb"Sum {\mmath{\*\moMath{\mr x=1}}}" + box + rb"{\f1 \'81 }end")
+    assert document.metadata["left_out"] == {"equations": 1, "form fields": 1, "bytes that are not valid text": 1}
 
 
 def test_hidden_rich_text_is_marked_or_left_out() -> None:

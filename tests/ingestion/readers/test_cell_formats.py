@@ -7,7 +7,7 @@ import pytest
 
 from workbench.ingestion.incoming import content_hash
 from workbench.ingestion.readers.formats import read_bytes
-from workbench.ingestion.readers.spreadsheet import format_value
+from workbench.ingestion.readers.grid import format_figure
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,13 @@ from workbench.ingestion.readers.spreadsheet import format_value
         (5, "[>1.5.2]0", "5"),
         (-7, "General;[Red]-General", "-7"),
         (12345.678, "0.00E+00", "12345.678"),
+        (-5, "0.00;[Red]0.00", "-5.00"),  # negative by its colour only
+        (-5, '0" Dr";0" Cr"', "5 Cr"),
+        (0.1, "[mm]", "2:24:00"),
     ],
 )
 def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:
-    assert format_value(value, number_format) == text
+    assert format_figure(value, number_format, None) == text
 
 
 @pytest.mark.parametrize("number_format", ["[$€-2] #,##0.00", '"CHF" #,##0', '#,##0 "USD"', '0 "kg"', '0.0"x"', ".00"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from datetime import date
 
 from PIL import Image
 from pptx import Presentation
@@ -250,6 +251,28 @@ def test_sections_of_a_deck_are_headings_and_their_entries_are_no_missing_slides
     deck.save(target := io.BytesIO())
     document = read_bytes(target.getvalue(), "talk.pptx")
     assert document.text == "Crane\n\n# Lifting\n\nHoist" and "left_out" not in document.metadata
+
+
+def test_days_and_shares_of_a_chart_are_read_as_shown_and_a_category_without_a_value_is_kept() -> None:
+    def draw(slide: Slide) -> None:
+        data = CategoryChartData(number_format="0.0%")
+        data.categories = [date(2030, 1, 31), date(2030, 2, 28), date(2030, 3, 31)]
+        data.add_series("Full", (0.123, 1, None))
+        slide.shapes.add_chart(XL_CHART_TYPE.LINE, 0, 0, Inches(5), Inches(4), data)
+
+    assert read(draw).text.endswith("| 2030-01-31 | 12.3% |\n| 2030-02-28 | 100.0% |\n| 2030-03-31 |  |")
+
+
+def test_a_hidden_group_is_marked() -> None:
+    def draw(slide: Slide) -> None:
+        for text, hidden in (("Closed", "1"), ("Open", "0")):
+            group = slide.shapes.add_group_shape()
+            group.shapes.add_textbox(0, Inches(len(text)), Inches(2), Inches(1)).text_frame.text = text
+            group._element[0].cNvPr.set("hidden", hidden)
+
+    document = read(draw)
+    assert document.text.split("\n\n") == ["Open", "Closed (hidden)"]
+    assert document.metadata["hidden_parts"] == {"shapes": 1}
 
 
 def test_alternative_texts_of_charts_and_groups_are_read_as_well_as_their_text() -> None:

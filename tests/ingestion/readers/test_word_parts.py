@@ -293,6 +293,19 @@ def test_part_names_in_another_case_or_with_other_slashes_are_found(renamed: str
     assert read_bytes(target.getvalue(), "quay.docx").text == "The quay is of granite."
 
 
+def test_parts_with_other_names_are_found_by_what_refers_to_them() -> None:
+    body = numbered("Scope") + "<w:p><w:r><w:commentReference w:id='0'/><w:t>Text</w:t></w:r></w:p>"
+    note = f"<w:comments {NAMESPACES}><w:comment w:id='0'>{paragraph('Check.')}</w:comment></w:comments>"
+    numbers = numbering(("decimal", "Clause %1"))
+    parts = {path.replace(".xml", "2.xml"): part for path, part in numbers.items()}
+    source = io.BytesIO(word_file(body, parts | {"comments2.xml": ("comments", note)}))
+    assert read_bytes(source.getvalue(), "a.docx").text == "Clause 1 Scope\n\nText\n\n[Comment: Check.]"
+
+
+def test_text_struck_twice_is_struck() -> None:
+    assert read("<w:p><w:r><w:rPr><w:dstrike/></w:rPr><w:t>Void</w:t></w:r></w:p>").text == "~~Void~~"
+
+
 def test_references_to_missing_notes_links_and_images_spoil_nothing() -> None:
     note = '<w:r><w:footnoteReference w:id="77"/></w:r>'
     link = '<w:hyperlink r:id="gone"><w:r><w:t> here</w:t></w:r></w:hyperlink>'

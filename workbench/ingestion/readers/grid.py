@@ -1,11 +1,15 @@
-"""Rows as text: a Markdown table, or one record of "column: value" lines per row; and the header rows of a table."""
+"""Rows as text: a Markdown table, or one record of "column: value" lines per row; header rows; number formats."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import lru_cache
 from itertools import pairwise
-from typing import cast
+from typing import NamedTuple, cast
 
 MAX_TABLE_CHARS = 4_000
 MAX_TABLE_COLUMNS = 8
@@ -159,3 +163,152 @@ def _fill_gaps(row: Sequence[str]) -> list[str]:
     for name in row[1:]:
         spread.append(name or (spread[-1] if len(spread) > 1 else ""))
     return spread
+
+
+# --- Figures in the number formats of sheets and charts ---
+
+SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
+WORDS_SECTION = re.compile(
+    r'(?:\[[A-Z]\w+\])?"([^"]*[^\W\d_][^"]*)"', re.IGNORECASE
+)  # shows words instead of the figure
+FORMAT_CONDITION = re.compile(r"\[([<>]=?|<>|=)(-?\d+(?:\.\d+)?)\]")
+FORMAT_COLOUR = re.compile(r"\[[A-Za-z]{3,}\s?\d*\]")
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+FORMAT_TOKEN = re.compile(
+    r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
+    r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
+    re.DOTALL,
+)
+GENERAL = re.compile(r'("[^"]*")|General')
+GENERAL_DIGITS = "0." + "#" * 15
+MAX_FORMATTED_VALUE = 1e15  # larger figures are not formatted
+DECIMAL_PRECISION_DIGITS = 80  # decimal precision: 15 digits of the figure plus the most decimals a format can have
+
+
+class NumberFormat(NamedTuple):
+    """A section of a number format: the text around the figure and how to write the figure."""
+
+    before: str
+    after: str
+    whole: int  # minimum digits before the decimal point
+    least: int  # minimum decimals
+    most: int  # maximum decimals
+    grouped: bool  # with thousands separators: 1,204
+    scale: Decimal  # factor applied before formatting, 100 for percent
+    inner: tuple[tuple[int, str], ...]  # texts within the figure, as in "000-0000", each with the digits after it
+
+
+def format_value(value: object, number_format: str) -> str:
+    """Return a cell's value on one line as the sheet displays it, or as stored if the format is not supported.
+
+    Dates are written in ISO 8601 regardless of their format.
+    """
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return format_cell(value)
+    section, opposite = _choose_section(value, number_format)
+    if words := WORDS_SECTION.fullmatch(section):
+        return format_cell(words[1])
+    form = _parse_section(section)
+    if form is None or not abs(value) < MAX_FORMATTED_VALUE:
+        return _format_stored(value)
+    return _format_number(abs(value) if opposite else value, form)
+
+
+def _choose_section(value: float, number_format: str) -> tuple[str, bool]:
+    """Return the section of a format for a value, and whether that has the minus sign or brackets itself."""
+    sections = SECTION_SEPARATOR.split(number_format)
+    for section in sections if FORMAT_CONDITION.search(number_format) else ():
+        condition = FORMAT_CONDITION.search(section)
+        if condition is None or COMPARISONS[condition[1]](value, float(condition[2])):
+            section = FORMAT_CONDITION.sub("", section)
+            return section, value < 0 and re.search(r"[-(]", section) is not None
+    opposite = value < 0 and len(sections) > 1
+    if opposite and FORMAT_COLOUR.sub("", sections[0]) == FORMAT_COLOUR.sub("", sections[1]):
+        return sections[0], False  # shown as negative by its colour only
+    return sections[1 if opposite else 2 if not value and len(sections) > 2 else 0], opposite
+
+
+def _format_stored(value: float) -> str:
+    if float(value).is_integer() and abs(value) < MAX_FORMATTED_VALUE:
+        return str(int(value))  # spreadsheets store integers as floats
+    return f"{value:.15g}"
+
+
+@lru_cache(maxsize=256)
+def _parse_section(section: str) -> NumberFormat | None:
+    """Parse a section, or return None if it is not supported: dates, fractions, exponents, "General", no figure."""
+    around, digits, hundredfold = ["", ""], "", 0
+    inner: list[tuple[int, str]] = []
+    general = "G" if section == "General" else GENERAL_DIGITS
+    for token in FORMAT_TOKEN.finditer(GENERAL.sub(lambda found: found[1] or general, section)):
+        if token["digits"]:
+            inner += [(len(digits), around[1])] if digits else []
+            digits += token["digits"]
+            around[1] = ""
+        elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
+            return None
+        else:
+            hundredfold += other == "%"  # a quoted "%" is text
+            around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
+    if not digits or (inner and ("." in digits or "," in digits)):
+        return None
+    whole, _, fraction = digits.rstrip(",").partition(".")
+    thousandth = len(digits) - len(digits.rstrip(",")) + len(whole) - len(whole.rstrip(","))
+    whole = whole.rstrip(",")
+    scale = Decimal(100) ** hundredfold / Decimal(1000) ** thousandth
+    before, after = around[0].lstrip(), around[1].rstrip()
+    inner = [(len(digits) - place, text) for place, text in inner]
+    least, most = fraction.count("0"), len(fraction)
+    return NumberFormat(before, after, whole.count("0"), least, most, "," in whole, scale, tuple(inner))
+
+
+def _format_number(value: float, form: NumberFormat) -> str:
+    """Format a figure with 15 digits, rounding half away from zero as spreadsheets do."""
+    with localcontext(prec=DECIMAL_PRECISION_DIGITS):
+        exact = Decimal(f"{value:.15g}") * form.scale
+        rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
+    whole, _, fraction = f"{rounded:f}".partition(".")
+    whole = whole.lstrip("0").rjust(form.whole, "0")
+    if form.grouped and whole:
+        whole = f"{int(whole):,}".rjust(form.whole, "0")
+    for place, text in form.inner:
+        whole = f"{whole[:-place]}{text}{whole[-place:]}" if len(whole) > place else whole
+    fraction = fraction[: form.least] + fraction[form.least :].rstrip("0")
+    figure = f"{whole}.{fraction}" if fraction else whole
+    return format_cell(f"{'-' if exact < 0 and rounded else ''}{form.before}{figure}{form.after}")
+
+
+NOT_A_DATE_PART = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
+ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+SECOND_DECIMALS = re.compile(r"s\]?\.(0+)")
+DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
+MAX_SERIAL = 2_958_466  # day after 9999-12-31
+
+
+def format_figure(figure: float, number_format: str, epoch: datetime | None) -> str:
+    """Return a figure, a date, a time or a duration in its number format."""
+    section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
+    if not DATE_SECTION.fullmatch(section) or "#" in section:
+        return format_value(figure, number_format)
+    is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs\[]", section)
+    decimals = len(fraction[1]) if (fraction := SECOND_DECIMALS.search(section)) else 0
+    if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
+        minutes, seconds = divmod(round(abs(figure) * 86_400, decimals), 60)
+        text = f"{int(minutes // 60)}:{int(minutes % 60):02}:{seconds:0{decimals + 3 if decimals else 2}.{decimals}f}"
+        return f"-{text}" if figure < 0 else text
+    if not 0 <= figure < MAX_SERIAL:
+        return _format_stored(figure)
+    days = figure + (1 if epoch is None and figure < 60 and figure >= 1 else 0)  # 1900-02-29 never existed
+    moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400, decimals))
+    if not is_calendar:
+        return format_cell(moment.time()) if not moment.microsecond else format_cell(moment.time()).rstrip("0")
+    return format_value(moment, number_format)

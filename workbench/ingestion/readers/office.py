@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -18,7 +20,13 @@ from urllib.parse import unquote
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table, join_header_rows
+from workbench.ingestion.readers.grid import (
+    drop_empty,
+    format_cell,
+    format_figure,
+    format_markdown_table,
+    join_header_rows,
+)
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset, format_roman
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import (
@@ -376,12 +384,14 @@ def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
     """
     title, axes = (", ".join(_titles(root, path)) for path in (".//{*}chart/{*}title", ".//{*}plotArea/*/{*}title"))
     title += f" (axes: {axes})" if axes else ""
+    old = root.find("{*}date1904")
+    points = partial(_points, epoch=datetime(1904, 1, 1) if old is not None and old.get("val") != "0" else None)
     series = [
         (
             _first_value(one.find("{*}tx")),
-            _points(one.find("{*}cat"), one.find("{*}xVal")),
-            _points(one.find("{*}val"), one.find("{*}yVal")),
-            _points(one.find("{*}bubbleSize")),
+            points(one.find("{*}cat"), one.find("{*}xVal")),
+            points(one.find("{*}val"), one.find("{*}yVal")),
+            points(one.find("{*}bubbleSize")),
         )
         for one in root.iterfind(".//{*}ser")
     ] or list(_iter_new_series(root))
@@ -392,7 +402,7 @@ def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
     header, columns = [""], []
     categories: dict[int, str] = {}
     for name, names, values, sizes in series:
-        categories |= {place: names.get(place, str(place + 1)) for place in values if place not in categories}
+        categories |= {place: names.get(place, str(place + 1)) for place in names | values if place not in categories}
         header.append(name or f"series {len(header)}")
         columns.append(values)
         if sizes:
@@ -407,27 +417,29 @@ def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
     return title, [header, *([categories[at], *(column.get(at, "") for column in columns)] for at in places)]
 
 
-def _points(*elements: XmlElement | None) -> dict[int, str]:
-    """Return the cached values by index; names on several levels are joined, outermost first."""
+def _points(*elements: XmlElement | None, epoch: datetime | None = None) -> dict[int, str]:
+    """Return the cached values in their number format by index; names on several levels are joined, outermost first."""
     values: dict[int, str] = {}
     for element in elements:
         levels = [] if element is None else list(element.iterfind(".//{*}lvl")) or [element]
         places = {int(point.get("idx") or 0) for level in levels for point in level.iterfind(".//{*}pt")}
+        form = "" if element is None or not any("num" in local_name(one) for one in element.iter()) else "General"
         for level in reversed(levels):
+            form = form and (level.findtext(".//{*}formatCode") or level.get("formatCode") or form)
             points = level.iterfind(".//{*}pt")  # with a value, or with a text in charts of Office 2016
             own = {int(one.get("idx") or 0): format_cell(one.findtext("{*}v") or one.text) for one in points}
+            own = {place: _format_point(value, form, epoch) for place, value in own.items()} if form else own
             last = ""
             for place in sorted({*values, *places}):
                 last = own.get(place, last)
                 values[place] = f"{values[place]} {last}".strip() if place in values else last
-    return {place: _shorten_number(value) for place, value in values.items()}
+    return values
 
 
-def _shorten_number(value: str) -> str:
-    """Return a number without the artefacts of binary fractions: 0.1 for 0.10000000000000001."""
-    if not re.fullmatch(r"-?\d+\.\d{12,}(?:E-?\d+)?|-?\d(?:\.\d+)?E[+-]?\d+", value):
-        return value
-    return f"{float(value):.12g}"
+def _format_point(value: str, form: str, epoch: datetime | None) -> str:
+    with suppress(ValueError):
+        return format_figure(float(value), form, epoch)
+    return value
 
 
 def _first_value(element: XmlElement | None) -> str:
@@ -619,15 +631,16 @@ MAX_ELEMENTS_AT_ONCE = 100_000  # of the body: mammoth makes about 2 kB of each
 def _prepare_packages(package: Package) -> Iterator[bytes]:
     """Yield copies of a Word file, without media, from which mammoth reads all text: one for each slice of its body."""
     main = package.find_main_part(MAIN_PART)
-    paths = [path for path in package.parts if re.fullmatch(r"word/(?:foot|end)notes\d*\.xml", path)]
-    styles, numbering = (package.parse(f"word/{name}.xml") for name in ("styles", "numbering"))
-    known = StyleSheet.read(styles)
-    parts = [part for path in (main, *paths) if (part := _load_part(package, path)) is not None]
-    _write_comments(package, [part.root for part in parts])
+    names = ("styles", "numbering", "comments", "footnotes", "endnotes")
+    by_kind = {name: f"word/{name}.xml" for name in names} | dict(package.links(main).values())
+    styles, numbering, comments, *notes = (by_kind[name] for name in names)
+    known = StyleSheet.read(package.parse(styles))
+    parts = [part for path in dict.fromkeys((main, *notes)) if (part := _load_part(package, path)) is not None]
+    _write_comments(package.parse(comments), [part.root for part in parts])
     for part in parts:
         _prepare_part(package, part, known)
         if part.path == main:
-            NumberedText(Numbering(numbering, known), known).write(part.root)
+            NumberedText(Numbering(package.parse(numbering), known), known).write(part.root)
             _add_margins(package, part, known)
     _drop_dangling_references([part.root for part in parts])
     body = next((part.root.find(WORD + "body") for part in parts if part.path == main), None)
@@ -700,7 +713,7 @@ def _join_runs(data: bytes) -> bytes:
     while start < len(data):  # in slices, because the pieces between matches take several times their memory
         end = data.find(b"</w:r>", start + MB)
         end = len(data) if end < 0 else end + len(b"</w:r>")
-        part = LAYOUT.sub(b"", data[start:end]).replace(b"<w:rPr></w:rPr>", b"")
+        part = LAYOUT.sub(b"", data[start:end]).replace(b"<w:rPr></w:rPr>", b"").replace(b"<w:dstrike", b"<w:strike")
         joined.write(SAME_RUNS.sub(lambda runs: runs[0].replace(b"</w:t></w:r>%b<w:t>" % runs[1], b""), part))
         start = end
     return joined.getvalue()
@@ -746,9 +759,8 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
         _write_superscripts(paragraph, known)
 
 
-def _write_comments(package: Package, roots: Sequence[XmlElement]) -> None:
+def _write_comments(comments: XmlElement | None, roots: Sequence[XmlElement]) -> None:
     """Write comments after the paragraphs that they are about."""
-    comments = package.parse("word/comments.xml")
     known = {one.get(WORD + "id"): one for one in (comments.iter(WORD + "comment") if comments is not None else ())}
     references = [one for root in roots if known for one in root.iter(WORD + "commentReference")]
     for reference in reversed(references):  # each is put directly after its paragraph
@@ -1340,7 +1352,7 @@ def _set_numbering(paragraph: XmlElement, number: str, level: int) -> None:
 # --- RTF ---
 
 RTF_SIGNATURE = b"{\\rtf"
-RTF_CODE_PAGE = re.compile(rb"\\ansicpg(\d+)")
+RTF_CODE_PAGE, RTF_MAC = re.compile(rb"\\ansicpg(\d+)"), re.compile(rb"\\mac\b|\\ansicpg10000\b")
 RTF_PROPERTIES = re.compile(r"\{\\(title|author|subject|keywords) ((?:[^{}\\]|\\[^{}]|\\[{}])*)\}")
 # Groups that striprtf skips, and what they contain.
 RTF_SKIPPED = (
@@ -1350,6 +1362,8 @@ RTF_SKIPPED = (
     (re.compile(r"\{\\shptxt\b"), "text boxes"),
     (re.compile(r"(?<!\{\\nonshppict)\{\\pict\b"), UNDESCRIBED),
     (re.compile(r"\{\\object\b"), "embedded files"),
+    (re.compile(r"\\moMath\b"), "equations"),
+    (re.compile(r"\\fftype[12]\b"), "form fields"),
     (re.compile(r'\bHYPERLINK +"'), "addresses of links"),
 )
 RTF_DELETED = re.compile(r"\{[^{}]*\\deleted\b[^{}]*\}")  # under change tracking
@@ -1385,11 +1399,11 @@ def read_rtf(data: bytes, name: str) -> Draft:
 
     if not data.lstrip().startswith(RTF_SIGNATURE):
         raise UnreadableDocument(f"'{name}' is not a Rich Text file despite its suffix. Re-save it.")
-    page = RTF_CODE_PAGE.search(data)
-    codec = find_codec(f"windows-{int(page[1])}" if page else None) or "cp1252"
+    page, is_mac = RTF_CODE_PAGE.search(data), RTF_MAC.search(data[:ENTITY_SCAN_BYTES]) is not None
+    codec = find_codec(f"windows-{int(page[1])}" if page else None) or ("mac_roman" if is_mac else "cp1252")
     source, deleted = RTF_DELETED.subn("", data.lstrip().decode(codec, "replace"))
     leave_out(DELETED_TEXTS, deleted)
-    source = source.replace("{\\pntext", "{\\listtext")
+    source = source.replace("{\\pntext", "{\\listtext").replace("\\column", "\\page").replace("\\ansicpg10000", "")
     source = RTF_FONT_WITHOUT_CHARSET.sub(r"\1\\fcharset1", source)  # which striprtf takes from the next font
 
     def convert(rtf: str) -> str:
@@ -1399,7 +1413,9 @@ def read_rtf(data: bytes, name: str) -> Draft:
     for pattern, what in RTF_SKIPPED:
         leave_out(what, len(pattern.findall(source)))
     properties = {key: convert(f"{{\\rtf1 {value}}}").strip() for key, value in RTF_PROPERTIES.findall(source)}
-    text = _write_rtf_marks(convert("".join(_mark_rtf(source))).replace("\n", "\n\n").replace("|\n\n", "|\n"))
+    text = convert("".join(_mark_rtf(source)))
+    leave_out("bytes that are not valid text", text.count("\ufffd"))
+    text = _write_rtf_marks(text.replace("\n", "\n\n").replace("|\n\n", "|\n"))
     text = re.sub(r"\n{3,}", "\n\n", RTF_ROW.sub(_write_rtf_table, text)).replace(RTF_BAR, "|")
     return Draft(text, properties.get("title", ""), drop_title({key: text for key, text in properties.items() if text}))
 
@@ -1567,17 +1583,16 @@ class SlideReader:
         from pptx.shapes.group import GroupShape
 
         for shape in shapes:
-            if isinstance(shape, GroupShape):
-                yield from list_alt_texts(shape.element[0])  # of the group itself
-                yield from self._read_shapes(order_shapes(list(shape.shapes)), count=count)
-                continue
-            kind = _placeholder_type(shape)
+            kind, own = _placeholder_type(shape), shape.element
             if kind == PAGE_NUMBER_TYPE:
                 continue
-            text = self._read_shape(shape, count=count)
-            if text and any(
-                local_name(one) == "cNvPr" and one.get("hidden") in TRUE_VALUES for one in shape.element.iter()
-            ):
+            if isinstance(shape, GroupShape):
+                own = own[0]  # the properties of the group itself
+                members = self._read_shapes(order_shapes(list(shape.shapes)), count=count)
+                text = "\n\n".join([*list_alt_texts(own), *members])
+            else:
+                text = self._read_shape(shape, count=count)
+            if text and any(local_name(one) == "cNvPr" and one.get("hidden") in TRUE_VALUES for one in own.iter()):
                 text = f"{text}{HIDDEN_MARK}" if take_hidden("shapes") else ""
             if kind in MARGIN_TYPES:
                 yield from self._new_texts([text])

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
-import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal, localcontext
-from functools import lru_cache
+from datetime import datetime
 from itertools import groupby, takewhile
-from typing import NamedTuple
 
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import (
     drop_empty,
     fits_table,
     format_cell,
+    format_figure,
     is_amount,
     merge_header_rows,
     rows_to_text,
@@ -49,123 +46,6 @@ from workbench.ingestion.text import (
     leave_out,
     take_hidden,
 )
-
-SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
-WORDS_SECTION = re.compile(
-    r'(?:\[[A-Z]\w+\])?"([^"]*[^\W\d_][^"]*)"', re.IGNORECASE
-)  # shows words instead of the figure
-FORMAT_CONDITION = re.compile(r"\[([<>]=?|<>|=)(-?\d+(?:\.\d+)?)\]")
-COMPARISONS = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-    "<>": operator.ne,
-}
-FORMAT_TOKEN = re.compile(
-    r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
-    r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
-    re.DOTALL,
-)
-GENERAL = re.compile(r'("[^"]*")|General')
-GENERAL_DIGITS = "0." + "#" * 15
-MAX_FORMATTED_VALUE = 1e15  # larger figures are not formatted
-DECIMAL_PRECISION_DIGITS = 80  # decimal precision: 15 digits of the figure plus the most decimals a format can have
-
-
-class NumberFormat(NamedTuple):
-    """A section of a number format: the text around the figure and how to write the figure."""
-
-    before: str
-    after: str
-    whole: int  # minimum digits before the decimal point
-    least: int  # minimum decimals
-    most: int  # maximum decimals
-    grouped: bool  # with thousands separators: 1,204
-    scale: Decimal  # factor applied before formatting, 100 for percent
-    inner: tuple[tuple[int, str], ...]  # texts within the figure, as in "000-0000", each with the digits after it
-
-
-def format_value(value: object, number_format: str) -> str:
-    """Return a cell's value on one line as the sheet displays it, or as stored if the format is not supported.
-
-    Dates are written in ISO 8601 regardless of their format.
-    """
-    if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return format_cell(value)
-    section, opposite = _choose_section(value, number_format)
-    if words := WORDS_SECTION.fullmatch(section):
-        return format_cell(words[1])
-    form = _parse_section(section)
-    if form is None or not abs(value) < MAX_FORMATTED_VALUE:
-        return _format_stored(value)
-    return _format_number(abs(value) if opposite else value, form)
-
-
-def _choose_section(value: float, number_format: str) -> tuple[str, bool]:
-    """Return the section of a format for a value, and whether that has the minus sign or brackets itself."""
-    sections = SECTION_SEPARATOR.split(number_format)
-    for section in sections if FORMAT_CONDITION.search(number_format) else ():
-        condition = FORMAT_CONDITION.search(section)
-        if condition is None or COMPARISONS[condition[1]](value, float(condition[2])):
-            section = FORMAT_CONDITION.sub("", section)
-            return section, value < 0 and re.search(r"[-(]", section) is not None
-    opposite = value < 0 and len(sections) > 1
-    return sections[1 if opposite else 2 if not value and len(sections) > 2 else 0], opposite
-
-
-def _format_stored(value: float) -> str:
-    if float(value).is_integer() and abs(value) < MAX_FORMATTED_VALUE:
-        return str(int(value))  # spreadsheets store integers as floats
-    return f"{value:.15g}"
-
-
-@lru_cache(maxsize=256)
-def _parse_section(section: str) -> NumberFormat | None:
-    """Parse a section, or return None if it is not supported: dates, fractions, exponents, "General", no figure."""
-    around, digits, hundredfold = ["", ""], "", 0
-    inner: list[tuple[int, str]] = []
-    general = "G" if section == "General" else GENERAL_DIGITS
-    for token in FORMAT_TOKEN.finditer(GENERAL.sub(lambda found: found[1] or general, section)):
-        if token["digits"]:
-            inner += [(len(digits), around[1])] if digits else []
-            digits += token["digits"]
-            around[1] = ""
-        elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
-            return None
-        else:
-            hundredfold += other == "%"  # a quoted "%" is text
-            around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
-    if not digits or (inner and ("." in digits or "," in digits)):
-        return None
-    whole, _, fraction = digits.rstrip(",").partition(".")
-    thousandth = len(digits) - len(digits.rstrip(",")) + len(whole) - len(whole.rstrip(","))
-    whole = whole.rstrip(",")
-    scale = Decimal(100) ** hundredfold / Decimal(1000) ** thousandth
-    before, after = around[0].lstrip(), around[1].rstrip()
-    inner = [(len(digits) - place, text) for place, text in inner]
-    least, most = fraction.count("0"), len(fraction)
-    return NumberFormat(before, after, whole.count("0"), least, most, "," in whole, scale, tuple(inner))
-
-
-def _format_number(value: float, form: NumberFormat) -> str:
-    """Format a figure with 15 digits, rounding half away from zero as spreadsheets do."""
-    with localcontext(prec=DECIMAL_PRECISION_DIGITS):
-        exact = Decimal(f"{value:.15g}") * form.scale
-        rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
-    whole, _, fraction = f"{rounded:f}".partition(".")
-    whole = whole.lstrip("0").rjust(form.whole, "0")
-    if form.grouped and whole:
-        whole = f"{int(whole):,}".rjust(form.whole, "0")
-    for place, text in form.inner:
-        whole = f"{whole[:-place]}{text}{whole[-place:]}" if len(whole) > place else whole
-    fraction = fraction[: form.least] + fraction[form.least :].rstrip("0")
-    figure = f"{whole}.{fraction}" if fraction else whole
-    return format_cell(f"{'-' if exact < 0 and rounded else ''}{form.before}{figure}{form.after}")
-
 
 # --- Tables of a sheet, separated by empty rows ---
 
@@ -207,11 +87,7 @@ def _find_tables(rows: Sequence[Sequence[str]]) -> list[tuple[list[str], list[li
 # --- Workbooks, with one section per sheet. Read leniently: only values, number formats and names are parsed ---
 
 EAST_ASIAN_DATE_FORMATS = frozenset((*range(27, 37), *range(50, 59)))
-NOT_A_DATE_PART = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
-ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
-SECOND_DECIMALS = re.compile(r"s\]?\.(0+)")
-DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
-MAX_SERIAL = 2_958_466  # day after 9999-12-31
+MIDNIGHT, ISO_TIME = re.compile(r"(?<=\d)T00:00:00(?:\.0+)?Z?$"), re.compile(r"(?<!P)T(\d[\d:.]*)Z?$")  # not PT8H
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
 # To an address outside the file, and the words that it shows.
 LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"(?:\s*[,;]\s*"([^"]+)"\s*\))?', re.IGNORECASE)
@@ -527,7 +403,7 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
     if kind == "b":
         return str(value not in ("0", "false"))
     if kind == "d":
-        return value.removesuffix("T00:00:00").removesuffix("T00:00:00.000").replace("T", " ")
+        return ISO_TIME.sub(r" \1", MIDNIGHT.sub("", value)).strip()
     if kind != "n":
         return format_cell(ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), value))
     if len(value) > 15 and value.isdecimal():  # digits of a number, such as that of a card
@@ -538,27 +414,7 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
         return format_cell(value)
     style = cell.get("s") or "0"
     place = int(style) if style.isdecimal() else 0
-    return _format_figure(figure, book.formats[place] if place < len(book.formats) else "General", book.epoch)
-
-
-def _format_figure(figure: float, number_format: str, epoch: datetime | None) -> str:
-    """Return a figure, a date, a time or a duration in its number format."""
-    section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
-    if not DATE_SECTION.fullmatch(section) or "#" in section:
-        return format_value(figure, number_format)
-    is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs]", section)
-    decimals = len(fraction[1]) if (fraction := SECOND_DECIMALS.search(section)) else 0
-    if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
-        minutes, seconds = divmod(round(abs(figure) * 86_400, decimals), 60)
-        text = f"{int(minutes // 60)}:{int(minutes % 60):02}:{seconds:0{decimals + 3 if decimals else 2}.{decimals}f}"
-        return f"-{text}" if figure < 0 else text
-    if not 0 <= figure < MAX_SERIAL:
-        return _format_stored(figure)
-    days = figure + (1 if epoch is None and figure < 60 and figure >= 1 else 0)  # 1900-02-29 never existed
-    moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400, decimals))
-    if not is_calendar:
-        return format_cell(moment.time()) if not moment.microsecond else format_cell(moment.time()).rstrip("0")
-    return format_value(moment, number_format)
+    return format_figure(figure, book.formats[place] if place < len(book.formats) else "General", book.epoch)
 
 
 def _mark_hidden(sheet: SheetRows) -> dict[int, dict[int, str]]:
@@ -623,7 +479,10 @@ def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Ite
         if root is None:
             continue
         choose_alternatives(root)
-        yield from (text for shape in root.iterfind(".//{*}sp") if (text := read_shape_text(shape)) not in controls)
+        for shape in root.iterfind(".//{*}sp"):
+            text, is_hidden = read_shape_text(shape), shape.find("{*}nvSpPr/{*}cNvPr[@hidden='1']") is not None
+            if text and text not in controls and (not is_hidden or take_hidden("shapes")):
+                yield f"{text}{HIDDEN_MARK}" if is_hidden else text
         yield from list_alt_texts(root)
         pictures = root.iterfind(".//{*}pic")
         leave_out(UNDESCRIBED, sum(not list_alt_texts(picture) for picture in pictures))

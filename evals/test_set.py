@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import json
+import math
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -70,6 +72,23 @@ def read_plain_or_gzip(file: Path | bytes, errors: str = "strict", most: int | N
     if most is not None and len(read) > most:
         raise OSError(f"it has over {most // 1_000_000} million characters")
     return read
+
+
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}((,\d{3})+(\.\d*)?|(\.\d{3})+,\d*|(\.\d{3}){2,}|(['’]\d{3})+([.,]\d*)?)")
+
+
+def read_number(text: str, place: str) -> float:
+    """Return a finite number, which may have a decimal comma, as spreadsheets of many countries write it.
+
+    Raises:
+        InvalidInput: At this place it has, or may have, separators of thousands. ValueError: It is no number.
+    """
+    if THOUSANDS.fullmatch(text.strip()):
+        raise InvalidInput(f"{place}: {text.strip()!r} may have a separator of thousands; write 1234.5, not 1,234.5.")
+    number = float(text.replace(",", "."))
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 @dataclass(frozen=True, slots=True)

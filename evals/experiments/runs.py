@@ -51,7 +51,7 @@ from evals.measures.metrics import (
     measure_spans,
     measure_unjudged,
 )
-from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet, fold_text, read_plain_or_gzip
+from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet, fold_text, read_number, read_plain_or_gzip
 from workbench.errors import Cancelled, Conflict, InvalidInput, ModelError, WorkbenchError, list_choices
 from workbench.formatting import count_text, format_dollars
 from workbench.models.llm import count_llm_usage
@@ -1528,7 +1528,7 @@ def _read_trec_run(name: str, content: str) -> Iterator[_RunRow]:
         try:
             cells = line.split("\t") if line.count("\t") == 5 else line.split()
             query, _, document, _, score, _ = map(str.strip, cells)
-            yield _RunRow(query, document, (-_read_number(score), number))
+            yield _RunRow(query, document, (-read_number(score, f"Line {number} of the run file {name!r}"), number))
         except ValueError:
             raise InvalidInput(
                 f"Line {number} of the run file {name!r} is not in TREC format; it has six columns (query, Q0, "
@@ -1545,19 +1545,13 @@ def _read_run_table(name: str, content: str, delimiter: str) -> Iterator[_RunRow
         for number, row in enumerate(reader, 2):
             if not (row.get(query) and row.get(document)):
                 raise ValueError(number)
-            order = -_read_number(row["score"]) if row.get("score") else _read_number(row.get("rank") or "0")
+            place = f"Line {reader.line_num} of the run file {name!r}"
+            order = (
+                -read_number(row["score"], place) if row.get("score") else read_number(row.get("rank") or "0", place)
+            )
             yield _RunRow(row[query].strip(), row[document].strip(), (order, number))
     except (ValueError, csv.Error):
         raise InvalidInput(
             f"Line {reader.line_num} of the run file {name!r} is invalid; each line has a query, a document, and a "
             "number as score or rank if there is such a column."
         ) from None
-
-
-def _read_number(text: str) -> float:
-    if re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text.strip()):  # a thousand and more, or a decimal comma
-        raise ValueError(text)
-    number = float(text.replace(",", "."))  # 0,87 as spreadsheets of many countries write it
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number

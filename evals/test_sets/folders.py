@@ -24,6 +24,7 @@ from evals.test_set import (
     Question,
     TestSet,
     best_span_grades,
+    read_number,
     read_plain_or_gzip,
     read_question,
 )
@@ -348,7 +349,7 @@ def read_qrels(path: Path, question_ids: Collection[str], problems: list[str]) -
         try:
             check_line(path, number, line)
             question_id, document, given = cells
-            grade = _parse_grade(path, number, float(given))
+            grade = _parse_grade(path, number, read_number(given, f"{path.name}, line {number}"))
             if grades.setdefault((question_id, document), grade) != grade:
                 broken.append(
                     f"{path.name}, line {number}: {document!r} has two grades for {question_id!r}; this one is used."

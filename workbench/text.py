@@ -342,11 +342,14 @@ DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w
 # Colours, cursor movements and addresses of links in logs (ECMA-48), and letters that are written over
 TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\n\x08]\x08")
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
+HYPHEN = re.compile("[\u2010\u2011]|[\u2012\u2013\u2212](?<=[A-Z].)(?=[0-9])")  # also the dash of PPR–9087
 TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]++(?=\n)")  # reads a run once, even if it has a million blanks
 MAX_GAP = "\n" * 20  # code may have several blank lines in a row; more would fill passages
 WIDE_GAPS = re.compile(MAX_GAP + r"\n+")
 # Ligatures of Latin letters, and full-width letters and digits, which no embedding model knows
 JOINED_OR_WIDE = re.compile("[\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")
+# Full-width signs inside a token, and ＋ and ＃ after it: １．３．２, ＰＰＲ－９０８７, Ｃ＋＋
+WIDE_SIGN = re.compile("[＃＆＋－．／＿＠](?<=[0-9A-Za-z].)(?:(?=[0-9A-Za-z])|(?<=[＃＋])[＃＋]*)")
 PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
 
 
@@ -366,9 +369,11 @@ def normalise(text: str) -> str:
 def _normalise_part(text: str) -> str:
     text = NEWLINES.sub("\n", text)
     text = INVISIBLE_CHARACTERS.sub("", text)
-    text = SPECIAL_SPACES.sub(" ", text)
-    text = unicodedata.normalize("NFC", text)
-    text = JOINED_OR_WIDE.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
+    if not text.isascii():
+        text = HYPHEN.sub("-", SPECIAL_SPACES.sub(" ", text))
+        text = unicodedata.normalize("NFC", text)
+        for pattern in (JOINED_OR_WIDE, WIDE_SIGN):
+            text = pattern.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     text = TRAILING_BLANKS.sub("", text)
     return WIDE_GAPS.sub(MAX_GAP, text)
 

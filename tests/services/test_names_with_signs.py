@@ -25,6 +25,8 @@ TEXTS = {
     "emoji.md": "The crew marks a good catch with 🐟 in the log.",
     "ligature.md": "The \ufb01sh o\ufb03ce opens at nine.",
     "wide.md": "Pier ＡＢＣ１２３ is closed.",
+    "wide2.md": "Valve ＸＹＺ－７７１ has release ４．１．７ of Ｆ＃.",
+    "hyphen.md": "Valve STU\u2011771 is dry.",
     "net.md": "The quay's net is 10.8.0.0/24.",
     "net2.md": "The quay's net is 10.8.0.0/16, with 24 hosts.",
     "path.md": "Edit /etc/quay/hosts.allow.",
@@ -62,6 +64,9 @@ ASKED = {
     "AB/2210/7": "part.md", "node.js": "node.md", "x86_64": "chip.md", "scikit-learn": "learn.md", "AT&T": "phone.md",
     "#4711": "issue.md", "4.12": "section.md", "🇸🇪": "flag.md",
     "KLM 2231": "code.md", "klm-2231": "code.md", "qrs-2233": "blank.md",
+    "Ｃ＋＋": "plus.md", "ＰＰＲ－９０８８": "dashed.md", "１．３．２": "new.md", "XYZ-771": "wide2.md",
+    "4.1.7": "wide2.md", "F#": "wide2.md", "PPR\u20139087": "joined.md", "PPR\u20119087": "joined.md",
+    "STU-771": "hyphen.md",
     "fish office": "ligature.md", "ABC123": "wide.md", "ﬁsh": "ligature.md", "bil\u00adge": "joined.md",
 }  # fmt: skip
 
@@ -113,6 +118,14 @@ def test_documents_are_found_in_other_spellings(wb: Workbench, folder: Callable[
     asked = {question: wb.search(question, "keyword", limit=1) for _, question in pairs}
     firsts = {question: hits[0].path if hits else None for question, hits in asked.items()}
     assert firsts == {question: file for file, (_, question) in zip(files, pairs, strict=True)}
+
+
+def test_signs_in_full_width_and_hyphens_are_folded_inside_names_only() -> None:
+    written = "Ｃ＋＋ and C＃, ＴＣＰ／ＩＰ, １．３．２, PPR\u20119087; ＡＢＣ．次, 価格＋税, ＃１"
+    folded = "C++ and C#, TCP/IP, 1.3.2, PPR-9087; ABC．次, 価格＋税, ＃1"
+    assert normalise(written) == normalise(folded) == folded
+    assert normalise("PPR\u20139087, 20\u201330") == "PPR-9087, 20\u201330"
+    assert split_matches("c++ ppr-9087", "C++, PPR-9087") == [("C++", True), (", ", False), ("PPR-9087", True)]
 
 
 def test_another_spelling_is_marked_and_its_parts_are_not_searched_alone(named: Workbench) -> None:

@@ -40,6 +40,7 @@ from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ReadingOptions
 from workbench.ingestion.readers.pdf.pages import read_pages
+from workbench.ingestion.readers.pdf.reader import read_xfa
 
 BODY = getSampleStyleSheet()["BodyText"]
 
@@ -181,6 +182,31 @@ def test_alternative_texts_of_a_tagged_file_are_read_on_their_page() -> None:
     )
 
 
+def test_struck_passages_and_drawings_by_hand_are_counted() -> None:
+    data = annotate(
+        drawn(lambda canvas: canvas.drawString(72, 620, "It opens at six.")),
+        {"Subtype": NameObject("/StrikeOut"), "Contents": TextStringObject("now seven")},
+        {"Subtype": NameObject("/Ink")},
+        {"Subtype": NameObject("/Highlight")},
+    )
+    assert read_bytes(data, "harbour.pdf").metadata["left_out"] == {
+        "passages struck out by an annotation, which were read": 1,
+        "comments": 1,
+        "drawings by hand": 1,
+    }
+
+
+def test_an_associated_file_is_counted_once_as_embedded() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, OPENS))))
+    writer.add_attachment("tides.csv", b"day,height")
+    named = writer.root_object["/Names"]["/EmbeddedFiles"]["/Names"]
+    content = DictionaryObject({NameObject("/F"): add_stream(writer, b"<invoice/>")})
+    invoice = DictionaryObject({NameObject("/Type"): NameObject("/Filespec"), NameObject("/EF"): content})
+    named[1] = writer._add_object(named[1]) if not isinstance(named[1], IndirectObject) else named[1]
+    writer.root_object[NameObject("/AF")] = ArrayObject([named[1], writer._add_object(invoice)])
+    assert read_bytes(write(writer), "invoice.pdf").metadata["left_out"] == {"embedded files": 2}
+
+
 def test_a_file_attached_to_a_place_on_a_page_is_counted() -> None:
     writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
     note = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/FileAttachment")}
@@ -277,10 +303,32 @@ def test_an_xfa_form_adds_to_the_text_of_its_pages_what_they_lack() -> None:
     assert text == "Veuillez patienter. Berth form\n\nVessel: Kestrel\n\ncrew: 7"
 
 
-@pytest.mark.parametrize("page", ["Please wait... If this message is not eventually replaced", "Hello"])
+CHOICES = (
+    "<field name='kind'><caption><value><text>Kind</text></value></caption><items><text>Sail</text><text>Steam</text>"
+    "</items><items save='1'><text>s</text><text>t</text></items></field>"
+) + "".join(
+    f"<field name='{name}'><ui><checkButton/></ui><caption><value><text>{name}</text></value></caption>"
+    "<items><integer>1</integer><integer>0</integer></items></field>"
+    for name in ("insured", "sold")
+)
+
+
+def test_choices_and_check_boxes_of_an_xfa_form_are_read_as_shown() -> None:
+    values = "<kind>t</kind><insured>1</insured><sold>0</sold>"
+    parts = {
+        "template": FORM.replace("</subform>", f"{CHOICES}</subform>"),
+        "datasets": VALUES.replace("<crew>7</crew>", values),
+    }
+    assert read_xfa(parts) == ["Berth form", "Vessel: Kestrel", "Kind: Steam", "☒ insured", "☐ sold"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["Please wait... If this message is not eventually replaced", "Veuillez patienter. Si ce message reste", "Hello"],
+)
 def test_a_placeholder_without_a_form_is_noted(page: str) -> None:
     left_out = read_bytes(drawn(lambda canvas: canvas.drawString(72, 700, page)), "a.pdf").metadata.get("left_out")
-    assert left_out == ({"pages with a placeholder instead of a form": 1} if "wait" in page else None)
+    assert left_out == ({"pages with a placeholder instead of a form": 1} if page != "Hello" else None)
 
 
 def test_each_chosen_entry_of_a_list_is_read() -> None:
@@ -375,6 +423,13 @@ def test_superscripts_are_read_at_the_start_of_a_text_and_in_a_cell() -> None:
     assert text.count("10⁴ units of 106 in stock") == 2
     assert "5·10⁻³ per second, as shown.[3]" in text and "master(2) is" in text
     assert "| 10⁶ | 106 |\n| 107 | 10⁶ |" in text
+
+
+def test_superscripts_above_the_line_of_their_cell_are_read() -> None:
+    cells = [[Paragraph(text, BODY) for text in ("Load", "5 × 10<super>6</super> N")], ["Stock", "10 6"]]
+    cells += [[Paragraph(text, BODY) for text in ("Area", "120 km<super>2</super>")]]
+    rows = read_table(flowing(Table(cells, style=[("GRID", (0, 0), (-1, -1), 0.5, "black")])))
+    assert "5 × 10⁶ N" in rows[0] and "120 km²" in rows[-1], rows
 
 
 def test_the_selected_button_of_a_group_is_read() -> None:
@@ -982,7 +1037,8 @@ def test_the_text_layer_of_a_scan_adds_what_ocr_does_not_read() -> None:
 def with_field(data: bytes, **entries: object) -> bytes:
     """Return a PDF with a form field; with a /Rect it is drawn on the first page, without one it is on no page."""
     writer = PdfWriter(clone_from=io.BytesIO(data))
-    field = DictionaryObject({NameObject(f"/{name}"): value for name, value in entries.items()})
+    streams = {name: writer._add_object(value) for name, value in entries.items() if hasattr(value, "set_data")}
+    field = DictionaryObject({NameObject(f"/{name}"): value for name, value in (entries | streams).items()})
     placed = writer._add_object(field)
     if "/Rect" in field:
         field |= {NameObject("/Subtype"): NameObject("/Widget"), NameObject("/P"): writer.pages[0].indirect_reference}
@@ -990,6 +1046,12 @@ def with_field(data: bytes, **entries: object) -> bytes:
     form = DictionaryObject({NameObject("/Fields"): ArrayObject([placed])})
     writer.root_object[NameObject("/AcroForm")] = form
     return write(writer)
+
+
+def stream_of(content: bytes) -> DecodedStreamObject:
+    stream = DecodedStreamObject()
+    stream.set_data(content)
+    return stream
 
 
 RECTANGLE = ArrayObject(map(NumberObject, (72, 600, 272, 640)))
@@ -1008,6 +1070,10 @@ OPENS = "The harbour opens at nine."
                 "RV": TextStringObject("<body><p>Crane <b>seven</b> &amp; eight</p><p>are broken</p></body>"),
             },
             "Berth: Crane seven & eight are broken",
+        ),
+        (
+            {"FT": NameObject("/Tx"), "Rect": RECTANGLE, "RV": stream_of(b"<body><p>Crane <i>nine</i></p></body>")},
+            "Berth: Crane nine",
         ),
         (
             {
@@ -1154,6 +1220,20 @@ def test_a_page_whose_contents_are_broken_is_read_in_part_and_noted(
     assert page_notes("rules.pdf", document.metadata) == (
         "rules.pdf: page 1 could be read only in part, because the file is damaged.",
     )
+
+
+def test_the_pages_left_of_a_file_that_lost_its_tree_of_pages_are_read_and_noted() -> None:
+    font = b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>"
+    data = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 99 0 R>>endobj\n"
+    for number in range(2, 40, 2):
+        content = f"BT /F1 12 Tf 72 700 Td (Rule {number} of the harbour.) Tj ET".encode()
+        data += b"%d 0 obj<</Type/Page/Parent 99 0 R/MediaBox[0 0 595 842]/Resources%s/Contents %d 0 R>>endobj\n" % (
+            number, font, number + 1,
+        )  # fmt: skip
+        data += b"%d 0 obj<</Length %d>>stream\n%s\nendstream endobj\n" % (number + 1, len(content), content)
+    document = read_bytes(data, "rules.pdf")
+    assert "Rule 2 of the harbour." in document.text and "Rule 38 of the harbour." in document.text
+    assert document.metadata["left_out"] == {"damaged parts of the file": 1}
 
 
 def test_the_pages_left_of_a_file_cut_in_a_stream_are_read_and_noted() -> None:

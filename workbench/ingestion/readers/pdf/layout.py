@@ -248,6 +248,8 @@ MIN_TALLER_SHARE = 0.005  # of a line's height by which lines of one font are hi
 MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
     r"[^\W\d_]\d{1,2}(?![\w-])|[)\]”’\"%]\d|[a-z][.;:,]\d|,\d{3}\d{1,2}(?![\d,])|\b10[-−]?[1-9]\d?\b|\b\d{5}\b"
 )
+SPLIT_MARK = re.compile(r"(\S+)\r\n([-−]?\d{1,2})(?!\S)")
+MAX_MARK_GAP = 1.5  # sizes from the start of a letter to that of its superscript
 TRAILING_MARKS = ".,;:"  # after a word
 NOTE_MARK = re.compile(r"[a-d]|\d{1,2}(?:,\d{1,2})+")  # of a note, after a whole word
 NO_CHARACTER = "\ufffe"  # PDFium's for a hyphen at the end of a line, and for a glyph without a character
@@ -387,7 +389,19 @@ def find_raised_words(page: PageGlyphs) -> list[WrittenWord]:
             words += [(None, word, text) for text in every - {word}]
         else:
             words[:0] = [(before, word, text) for before, texts in places.items() for text in texts - {word}]
-    return words
+    return [*words, *_find_split_words(page)]
+
+
+def _find_split_words(page: PageGlyphs) -> Iterator[WrittenWord]:
+    """Yield the words whose superscript is on a line of its own for PDFium, as in some cells."""
+    for match in SPLIT_MARK.finditer(page.text):
+        word, last, first = match[1] + match[2], match.end(1) - 1, match.start(2)
+        size, (left, _), (right, _) = page.locate(last, first)
+        text = _write_raised(
+            word, [page.measure(at) for at in (*range(match.start(), last + 1), *range(first, match.end()))]
+        )
+        if text != word and 0 < right - left < MAX_MARK_GAP * size:
+            yield None, f"{match[1]} {match[2]}", text
 
 
 def _write_raised(word: str, places: Sequence[tuple[float, float]]) -> str:

@@ -70,7 +70,9 @@ def read_properties(data: bytes) -> dict[str, str]:
     try:
         file = PdfReader(io.BytesIO(data))
         embedded = file.root_object.get("/Names", {}).get("/EmbeddedFiles")
-        leave_out("embedded files", sum(len(node.get("/Names", ())) // 2 for node, _ in _walk_tree(embedded, "/Kids")))
+        named = [one for node, _ in _walk_tree(embedded, "/Kids") for one in node.get("/Names", ())[1::2]]
+        associated = [one for one in file.root_object.get("/AF", ()) if one not in named]
+        leave_out("embedded files", len(named) + len(associated))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
@@ -239,26 +241,30 @@ def _rebuild_file(data: bytes) -> bytes:
     pages = list(dict.fromkeys(pages))  # an update repeats the pages that it changes
     leave_out(DAMAGED_PARTS, bool(catalogs or pages))
     tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(b"%s R" % page for page in pages))
-    root = b"%s R" % catalogs[-1] if catalogs else b"<</Type/Catalog/Pages %s>>" % tree
-    end = b"\nendstream\nendobj\ntrailer\n<</Root %s>>\nstartxref\n0\n%%%%EOF" % root if catalogs or pages else b""
-    try:
-        reader = PdfReader(io.BytesIO(data + end), strict=False)
-        target = io.BytesIO()
-        if reader.is_encrypted or not reader.pages:
-            return data
-        writer = PdfWriter()
-        for page in reader.pages:
-            writer.add_page(page)
-        writer.write(target)
-    except Exception:  # noqa: BLE001 - pypdf raises any exception; the first error is reported
-        return data
-    return target.getvalue()
+    roots = [b"%s R" % catalog for catalog in catalogs[-1:]]  # its tree of pages may be lost
+    roots += [b"<</Type/Catalog/Pages %s>>" % tree] if pages else []
+    end = b"\nendstream\nendobj\ntrailer\n<</Root %s>>\nstartxref\n0\n%%%%EOF"
+    for part in [end % root for root in roots] or [b""]:
+        try:
+            reader, writer, target = PdfReader(io.BytesIO(data + part), strict=False), PdfWriter(), io.BytesIO()
+            if not reader.is_encrypted and reader.pages:
+                for page in reader.pages:
+                    writer.add_page(page)
+                writer.write(target)
+                return target.getvalue()
+        except Exception:  # noqa: BLE001 - pypdf raises any exception; the first error is reported
+            continue
+    return data
 
 
 # --- XFA forms, whose pages are a placeholder ---
 
 XFA_PLACEHOLDER = re.compile(r"please wait|adobe reader|not eventually replaced|pdf viewer may not|bitte warten", re.I)
-PLACEHOLDER_PAGE = re.compile(r"not\s+eventually\s+replaced|viewer\s+may\s+not\s+be\s+able\s+to\s+display\s+this", re.I)
+PLACEHOLDER_PAGE = re.compile(
+    r"not\s+eventually\s+replaced|viewer\s+may\s+not\s+be\s+able\s+to\s+display\s+this"
+    r"|\A\W*(?:bitte\s+warten|veuillez\s+patienter|espere|attendere|aguarde)\b",
+    re.IGNORECASE,
+)
 
 
 def _add_xfa(texts: dict[int, str], parts: Mapping[str, str]) -> dict[int, str]:
@@ -292,6 +298,14 @@ def read_xfa(parts: Mapping[str, str]) -> list[str]:
         caption, value = (_element_text(element.find(f"{{*}}{name}")) for name in ("caption", "value"))
         own = values.get(element.get("name") or "")
         value = own.pop(0) if own else value
+        lists = sorted(
+            element.iterfind("{*}items"), key=lambda items: items.get("save") != "1"
+        )  # the saved values first
+        choices = [[_element_text(one) for one in items] for items in lists]
+        if element.find("{*}ui/{*}checkButton") is not None and choices:
+            caption, value = f"{CHECKED_BOX if choices[0][:1] == [value] else UNCHECKED_BOX} {caption}", ""
+        elif len(choices) > 1:
+            value = dict(zip(*choices[:2], strict=False)).get(value, value)
         lines.append(f"{caption}: {value}" if caption and value else caption or value)
     lines += [f"{name}: {value}" for name, rest in values.items() for value in rest]
     return list(filter(None, lines))
@@ -312,6 +326,8 @@ def _add_lines(text: str, lines: Iterable[str], read: str) -> str:
 UNDRAWN_KINDS = ("/Text", "/FileAttachment")  # of annotations, drawn as an icon
 UNREAD_KINDS = {
     "/FileAttachment": "embedded files",
+    "/StrikeOut": "passages struck out by an annotation, which were read",
+    "/Ink": "drawings by hand",
     **dict.fromkeys(("/Sound", "/Movie", "/Screen", "/RichMedia", "/3D"), "recordings and models"),
 }
 MARKED_CONTENT = (b"BDC", b"BMC", b"EMC")  # operators around content with a mark, such as its layer
@@ -359,8 +375,7 @@ def _read_annotation(page: PageObject, reference: PdfObject) -> str:
     leave_out("stamps without text", kind == "/Stamp" and not text)
     if kind in UNREAD_KINDS:
         leave_out(UNREAD_KINDS[kind])
-    else:
-        leave_out("comments", bool(comment) and comment != text)
+    leave_out("comments", bool(comment) and comment != text and kind != "/FileAttachment")
     return text
 
 
@@ -382,7 +397,7 @@ def _read_field(reference: PdfObject) -> str:
     if field.get("/Subtype") != "/Widget" or field.get("/F", 0) & HIDDEN_FLAGS:
         return ""
     kind, value, rich = _inherit(field, "/FT", "/V", "/RV")
-    return _describe_annotation(field) if rich or (value and kind == "/Sig") else ""
+    return _describe_annotation(field) if rich != "" or (value and kind == "/Sig") else ""
 
 
 MAPPED = re.compile(rb"<[0-9A-Fa-f\s]+>\s*<([0-9A-Fa-f\s]*)>")
@@ -598,6 +613,7 @@ def _describe_annotation(note: DictionaryObject) -> str:
     if kind == "/Sig" and isinstance(value, dict):
         signed = cast("dict[str, Any]", value)
         value = [signed[key] for key in ("/Name", "/Reason", "/Location") if key in signed]
+    rich = rich.get_data().decode("utf-8", "replace") if hasattr(rich, "get_data") else rich
     if isinstance(rich, str) and rich:
         value = html.unescape(TAG.sub("", re.sub(r"</p>|<br[^>]*>", " ", rich)))
     state = state if "/Subtype" in note else value  # of a field without a place on a page

@@ -67,6 +67,24 @@ def test_short_hungarian_is_not_read_as_portuguese(codec: str) -> None:
     assert read(estonian.encode("cp1252"), "a.txt").text == estonian
 
 
+@pytest.mark.parametrize(
+    ("declared", "text", "codec"),
+    [
+        ("iso-8859-1", "Ключ хранится у сторожа порта.", "cp1251"),
+        ("iso-8859-1", "Το κλειδί βρίσκεται στον φύλακα.", "cp1253"),
+        ("iso-8859-1", "鍵は港の管理人が持っています。", "cp932"),
+        ("gb2312", "你好", "utf-8"),
+        ("shift_jis", "鍵は港", "utf-8"),
+        ("gb2312", "联通", "gbk"),
+        ("windows-1251", "Ключ хранится у сторожа порта.", "cp1251"),
+        ("iso-8859-1", "Español, Français, Íslenska, Ð þ ð", "cp1252"),
+    ],
+)  # fmt: skip
+def test_a_declared_encoding_that_the_bytes_contradict_is_not_used(declared: str, text: str, codec: str) -> None:
+    page = f'<html><head><meta charset="{declared}"></head><body><p>{text}</p></body></html>'
+    assert read(page.encode(codec), "a.html").text == text
+
+
 def test_japanese_titles_without_kana_are_read_in_shift_jis() -> None:
     for text in ("平成三十年度 事業報告書", "価格表 2030年", "株式会社 日本"):
         assert read(text.encode("cp932"), "a.txt").text == text

@@ -191,9 +191,10 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
     if codec is None and ISO_2022_JP.search(data):
         codec = "iso2022_jp_ext"
-    is_ascii = data.isascii()
-    if is_ascii or codec in MULTI_BYTE_CODECS:
-        for encoding in filter(None, (codec, "utf-8")):
+    if data.isascii() or codec in MULTI_BYTE_CODECS:
+        outside = [char for char in _try_decode(data, "utf-8") or "" if char > "\x7f"]
+        is_utf8 = len(outside) > 1 and min(outside) > "\u07ff"  # characters of three bytes, not pairs by chance
+        for encoding in filter(None, ("utf-8" if is_utf8 else codec, "utf-8")):
             if (text := _try_decode(data, encoding)) is not None:
                 return (encoding if text != data.decode("utf-8", "replace") else "utf-8"), text
     share = _utf8_share(data)
@@ -201,7 +202,7 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         return "utf-8", _try_decode(data, "utf-8")
     if codec is not None and codec != "utf-8":
         text, broken = _decode_leniently(data, codec)
-        if broken <= len(text) * MAX_BROKEN_SHARE:
+        if broken <= len(text) * MAX_BROKEN_SHARE and not _is_contradicted(data, codec):
             return codec, None if broken else text
     guess, score = guess_encoding(data)
     least = MIN_DECLARED_UTF8_SHARE if codec == "utf-8" else MIN_MIXED_UTF8_SHARE
@@ -212,6 +213,17 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         return "utf-8", text
     leave_out("bytes whose encoding is uncertain", 0 if score >= MIN_SCORE else sum(map(len, NON_ASCII.findall(data))))
     return guess, _try_decode(data, guess)
+
+
+def _is_contradicted(data: bytes, declared: str) -> bool:
+    """Return whether an encoding of another script explains the bytes clearly better than the declared one."""
+    name, windows = declared.replace("-", "_"), _sample_windows(data)
+    scores = [_score_codec(windows, name, alphabets) for codecs_, alphabets in ALPHABETS if name in codecs_]
+    if not scores or max(scores) >= 1:  # it explains all
+        return False
+    guess, score = guess_encoding(data)
+    is_foreign = FOREIGN_LETTER.search(windows.decode(guess, "replace")) is not None
+    return is_foreign and guess != name and score >= max(MIN_SCORE, max(scores) + CONTRADICTION_MARGIN)
 
 
 def _utf8_share(data: bytes) -> float:
@@ -414,6 +426,8 @@ LATIN_NEXT_TO_OTHER = re.compile(
     "[A-Za-z](?=[^\\W\\d_\\x00-\u024f]|[\u0e31-\u0e4e])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])"
 )
 MIN_SCORE = 0.8  # of an encoding that is certain
+CONTRADICTION_MARGIN = 0.15  # the same beyond the declared encoding
+FOREIGN_LETTER = re.compile("[\u0370-\u1fff\u3040-\ud7a3]")  # of no Latin alphabet, whose encodings share most letters
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
 FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלארתבמש"
 # The most frequent Chinese characters: in a short text, chance does not give them.

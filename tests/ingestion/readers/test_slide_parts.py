@@ -159,6 +159,16 @@ def test_ink_on_a_slide_or_its_notes_is_counted_and_the_words_are_read() -> None
     assert document.text == "Tides\n\nNotes: Slowly" and document.metadata["left_out"] == {"ink drawings": 2}
 
 
+def test_an_activex_control_of_a_slide_is_counted() -> None:
+    control = f'<p:controls xmlns:p="{SCHEMAS}/presentationml/2006/main"><p:control name="Box"/></p:controls>'
+
+    def draw(slide: Slide) -> None:
+        add_box(slide, 0, 1, "Tides")
+        slide._element.append(parse_xml(control))
+
+    assert read(draw).metadata["left_out"] == {"ActiveX controls": 1}
+
+
 def test_automatic_numbers_and_alternative_texts_of_shapes_are_read() -> None:
     def draw(slide: Slide) -> None:
         frame = slide.shapes.add_textbox(0, 0, 9, 9).text_frame

@@ -306,6 +306,31 @@ def test_text_struck_twice_is_struck() -> None:
     assert read("<w:p><w:r><w:rPr><w:dstrike/></w:rPr><w:t>Void</w:t></w:r></w:p>").text == "~~Void~~"
 
 
+def test_hidden_text_and_fields_of_a_header_follow_the_option_and_are_counted_once() -> None:
+    field = run_field("DOCPROPERTY Client")
+    header = f"<w:hdr {NAMESPACES}><w:p>{field}<w:r><w:t>Quay</w:t></w:r>"
+    header += "<w:r><w:rPr><w:vanish/></w:rPr><w:t> of Visby</w:t></w:r></w:p></w:hdr>"
+    body = paragraph("Text.") + "<w:sectPr><w:headerReference r:id='head'/></w:sectPr>"
+    data = word_file(body, {"head.xml": ("header", header)})
+    document = read_bytes(data, "plan.docx")
+    assert document.text == "Quay of Visby (hidden)\n\nText."
+    assert document.metadata["hidden_parts"] == {"parts of the text": 1}
+    assert document.metadata["left_out"] == {"fields without a result": 1}
+    assert read_bytes(data, "plan.docx", options=ReadingOptions(skip_hidden=True)).text == "Quay\n\nText."
+
+
+def test_deleted_parts_of_an_equation_are_not_read_and_comments_may_be_equations() -> None:
+    deleted = "<w:del w:id='1'><m:r><m:t>+z</m:t></m:r></w:del>"
+    equation = f"<m:oMath><m:r><m:t>x</m:t></m:r>{deleted}</m:oMath>"
+    notes = f"<w:comment w:id='0'><w:p>{equation.replace(deleted, '')}</w:p></w:comment>"
+    notes += "<w:comment w:id='1'><w:p/></w:comment>"
+    parts = {"comments.xml": ("comments", f"<w:comments {NAMESPACES}>{notes}</w:comments>")}
+    marks = "".join(f"<w:r><w:commentReference w:id='{key}'/></w:r>" for key in "01")
+    document = read(f"<w:p>{equation}{marks}</w:p>", parts)
+    assert document.text == "$x$\n\n[Comment: $x$]"
+    assert document.metadata["left_out"] == {"texts deleted under change tracking": 1, "comments without text": 1}
+
+
 def test_references_to_missing_notes_links_and_images_spoil_nothing() -> None:
     note = '<w:r><w:footnoteReference w:id="77"/></w:r>'
     link = '<w:hyperlink r:id="gone"><w:r><w:t> here</w:t></w:r></w:hyperlink>'

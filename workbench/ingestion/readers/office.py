@@ -37,7 +37,6 @@ from workbench.ingestion.text import (
     format_struck,
     format_superscript,
     leave_out,
-    open_reading,
     take_hidden,
 )
 
@@ -287,7 +286,7 @@ def _latex(element: XmlElement | None) -> str:
     if element is None:
         return ""
     name = local_name(element)
-    if name in ("t", "delText"):
+    if name == "t":
         return element.text or ""
     if name.endswith("Pr"):
         return ""
@@ -737,7 +736,7 @@ UNREAD_ELEMENTS = {
 }
 
 
-def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
+def _prepare_part(package: Package, part: WordPart, known: StyleSheet, *, is_margin: bool = False) -> None:
     _write_bound_values(package, part.root)
     _simplify(part.root)
     _join_drop_caps(part.root)
@@ -746,7 +745,7 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet) -> None:
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
         if part.root in equation.iterancestors():
             replace_element(equation, [make_run(format_equation(equation))])
-    _prepare_fields(part.root)
+    _prepare_fields(part.root, drop_page_numbers=is_margin)
     _write_form_fields(part.root)
     for chunk in list(part.root.iter(WORD + "altChunk")):
         path = part.links.get(chunk.get(RELATION + "id") or "", ("", "missing"))[1]
@@ -766,6 +765,7 @@ def _write_comments(comments: XmlElement | None, roots: Sequence[XmlElement]) ->
     for reference in reversed(references):  # each is put directly after its paragraph
         comment, paragraph = known.pop(reference.get(WORD + "id"), None), _find_outer(reference, "p")
         text = "" if comment is None else " ".join(filter(None, map(_text, comment.iter(WORD + "p"))))
+        leave_out("comments without text", comment is not None and not text)
         if comment is not None and paragraph is not None and text and take_hidden("comments"):
             author = f" by {name}" if (name := comment.get(WORD + "author")) else ""
             _append_blocks(paragraph, [make_paragraph(f"[Comment{author}: {text}]")])
@@ -801,7 +801,7 @@ def _write_bound_values(package: Package, root: XmlElement) -> None:
 # --- Elements of the document tree ---
 
 UNWRAPPED_TAGS = frozenset(("moveTo", "customXml", "smartTag", "dir", "bdo", "fldSimple", "ruby", "rubyBase"))
-REMOVED_TAGS = frozenset(("moveFrom", "rt", "rubyPr"))
+REMOVED_TAGS = frozenset(("del", "moveFrom", "rt", "rubyPr"))
 RENAMED_TAGS = {"ptab": "tab", "cr": "br"}
 
 
@@ -815,7 +815,10 @@ def _simplify(root: XmlElement) -> None:
             replace_element(element, list(element))
         elif name in REMOVED_TAGS:
             leave_out("ruby readings", name == "rt")
-            replace_element(element, [])
+            if name == "del":
+                leave_out(DELETED_TEXTS, sum(1 for _ in element.iter(WORD + "delText", MATH + "t")))
+            if name != "del" or list(element):  # else it is the mark of a deleted paragraph or row
+                replace_element(element, [])
         elif name in RENAMED_TAGS or element.get(WORD + "type") in ("page", "column"):
             around = next(element.iterancestors(WORD + "p"), element)
             ends_word = name in RENAMED_TAGS or _text(around)  # the end of a page does, unless it is all there is
@@ -884,7 +887,8 @@ def _find_outer(element: XmlElement, name: str) -> XmlElement | None:
 
 
 def _text(element: XmlElement) -> str:
-    return "".join(part.text or "" for part in element.iter(WORD + "t"))
+    parts = element.iter(WORD + "t", MATH + "oMath")
+    return "".join((part.text or "") if local_name(part) == "t" else format_equation(part) for part in parts)
 
 
 def _value(element: XmlElement | None, default: str = "") -> str:
@@ -1099,11 +1103,9 @@ def _add_margins(package: Package, document: WordPart, known: StyleSheet) -> Non
 
 def _margin_blocks(package: Package, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
     """Yield the paragraphs and tables of a header or footer that contain words and are new."""
-    with open_reading():  # what headers and footers lack is not counted
-        for simple in list(part.root.iter(WORD + "fldSimple")):
-            replace_element(simple, [] if PAGE_FIELD.match(simple.get(WORD + "instr") or "") else list(simple))
-        _prepare_fields(part.root, drop_page_numbers=True)
-        _prepare_part(package, part, known)
+    for simple in list(part.root.iter(WORD + "fldSimple")):
+        replace_element(simple, [] if PAGE_FIELD.match(simple.get(WORD + "instr") or "") else list(simple))
+    _prepare_part(package, part, known, is_margin=True)
     for link in list(part.root.iter(WORD + "hyperlink")):
         replace_element(link, list(link))
     for block in list(part.root):
@@ -1569,6 +1571,7 @@ class SlideReader:
             written = ["\n".join(filter(None, texts)), *self._read_shapes(others)]
             parts += [f"Notes: {text}" for text in written if text]
         leave_out(UNDESCRIBED, slide.element.find(f"{{*}}cSld/{{*}}bg//{DRAWING}blip") is not None)
+        leave_out("ActiveX controls", len(list(slide.element.iter("{*}control"))))
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)

@@ -488,7 +488,7 @@ def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(
     expect(beside.locator('tr[data-id="fuzzy"]')).to_contain_text("only in B")
     assert f"experiment={measured}" in page.url and f"second={narrow.id}" in page.url
     keep("evaluate_side_by_side")
-    expect(page.get_by_role("button", name="Open A: Words or vectors")).to_be_visible()
+    expect(page.get_by_role("button", name="Open A", exact=True)).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     assert_fits(page, "two experiments side by side", beside.locator("xpath=.."))
     expect(beside.locator('tr[data-id="keyword"]').get_by_text("Tie: equal on all 4 questions")).to_be_in_viewport(

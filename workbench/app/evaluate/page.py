@@ -78,13 +78,15 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     """Compare the two experiments named in the URL."""
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
     first, second = load_outcome(wb, first_id, ""), load_outcome(wb, second_id, "")
-    names = [one.experiment.title for one in (first, second)]
-    if names[0] == names[1]:
-        names = [f"{one.experiment.title}, {_format_start(one.experiment)}" for one in (first, second)]
-    name_tab(part=" → ".join(names))
-    st.header(escape_markdown(" → ".join(names)), anchor=False)
-    for letter, outcome in (("A", first), ("B", second)):
-        st.markdown(f"**{letter}** {_describe_experiment(outcome.experiment)}")
+    name_tab(part=f"{first.experiment.title} → {second.experiment.title}")
+    st.header("Two experiments", anchor=False)
+    for letter, experiment in (("A", first.experiment), ("B", second.experiment)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{letter}** {_describe_experiment(experiment)}", width="stretch")
+            change = {"experiment": experiment.id, "second": None}
+            st.button(
+                f"Open {letter}", key=f"open_{experiment.id}", type="tertiary", on_click=address.put, kwargs=change
+            )
     metrics = find_shared_metrics(first.cells, second.cells)
     if not metrics:
         st.info("The two experiments have no metric in common. Run both with the same metric to compare them.")
@@ -102,11 +104,6 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
         noun="runs",
         filters=False,
     )
-    with st.container(horizontal=True):
-        for letter, name, experiment in zip("AB", names, (first.experiment, second.experiment), strict=True):
-            change = {"experiment": experiment.id, "second": None}
-            label = escape_markdown(f"Open {letter}: {name}")
-            st.button(label, key=f"open_{experiment.id}", type="tertiary", on_click=address.put, kwargs=change)
 
 
 def _check_same_questions(first: Experiment, second: Experiment) -> bool:

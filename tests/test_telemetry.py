@@ -175,11 +175,14 @@ def test_what_a_block_raises_continues(kind: type[BaseException]) -> None:
 OPENINFERENCE = {
     "openinference.span.kind",
     "input.value",
+    "input.mime_type",
     "output.value",
+    "output.mime_type",
     "retrieval.documents.N.document.id",
     "retrieval.documents.N.document.score",
     "retrieval.documents.N.document.content",
     "llm.model_name",
+    "llm.system",
     "embedding.model_name",
     "reranker.model_name",
     "llm.input_messages.N.message.role",
@@ -234,7 +237,10 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
     assert kinds == {"RETRIEVER", "EMBEDDING", "CHAIN", "LLM", "TOOL", "RERANKER"}
     [chats, searches] = [[s for s in spans if s["openinference.span.kind"] == kind] for kind in ("LLM", "RETRIEVER")]
     assert {(chat["gen_ai.operation.name"], chat["gen_ai.request.model"]) for chat in chats} == {("chat", "good")}
-    assert {chat["gen_ai.provider.name"] for chat in chats} == {"openai"}
+    assert {(chat["gen_ai.provider.name"], chat["llm.system"]) for chat in chats} == {("openai", "openai")}
+    assert {(search["gen_ai.data_source.id"], search["gen_ai.request.top_k"]) for search in searches} == {
+        ("main", 8), ("main", 11)
+    }  # fmt: skip
     for search in searches:
         found = json.loads(search["gen_ai.retrieval.documents"])
         assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
@@ -242,7 +248,8 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
     said = [str(value) for span in spans for value in span.values()]
     assert any(QUESTION in text for text in said) is any("Purring is how" in text for text in said) is with_content
     embedded = [span for span in spans if span["openinference.span.kind"] == "EMBEDDING"]
-    assert {(one["embedding.model_name"], one["gen_ai.request.model"]) for one in embedded} == {("hash", "hash")}
+    own = {"gen_ai.request.model": "hash", "embedding.model_name": "hash", "gen_ai.provider.name": "rag-workbench"}
+    assert all(own.items() <= one.items() for one in embedded)
     if with_content:
         assert {search["input.value"] for search in searches} == {QUESTION}
         [answer] = [
@@ -252,7 +259,31 @@ def test_spans_follow_the_conventions_and_have_texts_only_if_requested(
         assert answer["output.value"].startswith("Purring is how")
         [call] = [span for span in spans if span["openinference.span.kind"] == "TOOL"]
         assert call["gen_ai.tool.call.result"] == call["output.value"]
+        assert (call["gen_ai.tool.type"], call["output.mime_type"]) == ("function", "application/json")
         assert all(json.loads(chat["gen_ai.input.messages"])[1]["role"] == "user" for chat in chats)
+
+
+DROPPED_ANSWERS = """
+from workbench import Workbench
+
+with Workbench.open() as wb:
+    unread, begun = wb.answers.ask({question!r}), wb.answers.ask({question!r})
+    next(iter(begun))
+    del unread, begun
+"""
+
+
+def test_an_answer_that_is_not_read_to_its_end_ends_its_spans(
+    wb: Workbench, folder: Callable[..., Path], llm_url: str
+) -> None:
+    wb.ingest([folder(DOCS)])
+    with collecting() as collector:
+        told = {"WORKBENCH_LLM_BASE_URL": llm_url, "WORKBENCH_LLM_MODEL": "good"} | collector.environment
+        code = [sys.executable, "-W", "error", "-c", DROPPED_ANSWERS.format(question=QUESTION)]
+        done = subprocess.run(code, env=environment(wb.settings, **told), capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [span.name.split()[0] for span in collector.spans]
+    assert (names.count("ask"), names.count("search"), names.count("chat")) == (2, 2, 2)
 
 
 def test_an_answer_is_one_trace_with_a_call_of_the_model_as_a_client(

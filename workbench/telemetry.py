@@ -19,6 +19,7 @@ import threading
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import trace
@@ -52,25 +53,35 @@ class Operation(NamedTuple):
     name: str  # first word of the span's name
     target: str  # attribute that distinguishes operations of this kind, and second word of the span's name
     kind: str = "CHAIN"  # OpenInference's kind of span
-    gen_ai: str = ""  # gen_ai.operation.name, if the conventions have one
-    target_names: tuple[str, ...] = ()  # further attributes with the target, of these conventions
-    model_names: tuple[str, ...] = ()  # attributes with the name of the model, if it is not the target
+    fixed: Mapping[str, str] = MappingProxyType({})  # further attributes of these conventions
+    copied: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # their names for our own attributes, by those
     span_kind: trace.SpanKind = trace.SpanKind.INTERNAL
 
 
-SEARCH = Operation("search", "strategy", "RETRIEVER", "retrieval")
+SEARCH = Operation(
+    "search", "strategy", "RETRIEVER", {"gen_ai.operation.name": "retrieval"},
+    {"index": ("gen_ai.data_source.id",), "limit": ("gen_ai.request.top_k",)},
+)  # fmt: skip
 STEP = Operation("step", "step")
 EMBED = Operation(
-    "step", "step", "EMBEDDING", "embeddings", model_names=("gen_ai.request.model", "embedding.model_name")
-)
-RERANK = Operation("step", "step", "RERANKER", model_names=("reranker.model_name",))
+    "step", "step", "EMBEDDING", {"gen_ai.operation.name": "embeddings"},
+    {"model": ("gen_ai.request.model", "embedding.model_name"), "provider": ("gen_ai.provider.name",)},
+)  # fmt: skip
+RERANK = Operation("step", "step", "RERANKER", copied={"model": ("reranker.model_name",)})
 ASK = Operation("ask", "strategy")
 CHAT = Operation(
-    "chat", "model", "LLM", "chat", ("gen_ai.request.model", "llm.model_name"), span_kind=trace.SpanKind.CLIENT
-)
+    "chat", "model", "LLM",
+    # whose protocol the endpoints have
+    {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "llm.system": "openai"},
+    {"model": ("gen_ai.request.model", "llm.model_name"), "stream": ("gen_ai.request.stream",)},
+    trace.SpanKind.CLIENT,
+)  # fmt: skip
 INGEST, BUILD = Operation("ingest", "index"), Operation("build", "index")
 JOB = Operation("job", "kind")
-TOOL = Operation("tool", "tool", "TOOL", "execute_tool", ("gen_ai.tool.name", "tool.name"))
+TOOL = Operation(
+    "tool", "tool", "TOOL", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.type": "function"},
+    {"tool": ("gen_ai.tool.name", "tool.name")},
+)  # fmt: skip
 
 
 class Measurement:
@@ -104,7 +115,6 @@ class Measurement:
 
     def add_chat(self, system: str, prompt: str, answer: str, tokens: tuple[int, int]) -> None:
         """Add the tokens of prompt and answer, and the messages if content is recorded."""
-        self._span.set_attribute("gen_ai.provider.name", "openai")  # whose protocol the endpoints have
         for name, count in zip(("input", "output"), tokens, strict=True):
             self._span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
         for name, count in zip(("prompt", "completion", "total"), (*tokens, sum(tokens)), strict=True):
@@ -122,8 +132,9 @@ class Measurement:
     def add_call(self, arguments: Mapping[str, object], answer: str) -> None:
         """Add the arguments and the answer of a tool call, if content is recorded."""
         given = json.dumps(arguments, ensure_ascii=False, default=str)
-        for name, text in (("input.value", given), ("output.value", answer)):
-            self.add_text(name, text)
+        for name, text in (("input", given), ("output", answer)):
+            self.add_text(f"{name}.value", text)
+            self.add_text(f"{name}.mime_type", "application/json")
         self.add_text("gen_ai.tool.call.arguments", given)
         self.add_text("gen_ai.tool.call.result", answer)
 
@@ -170,7 +181,7 @@ def suppress_telemetry() -> Generator[None]:
 
 @contextmanager
 def measure(
-    operation: Operation, target: str, *, is_parent: bool = True, model: str = "", **attributes: AttributeValue
+    operation: Operation, target: str, *, is_parent: bool = True, **attributes: AttributeValue
 ) -> Generator[Measurement]:
     """Record a block as a span such as "search hybrid".
 
@@ -181,18 +192,16 @@ def measure(
         target: What it works with, such as a strategy.
         is_parent: Whether spans within the block are below this one; False in a generator, whose steps may run in
             different contexts.
-        model: Name of the model that works, if any.
-        attributes: Our own attributes, without their prefix.
+        attributes: Our own attributes, without their prefix; empty ones are left out.
     """
     if _is_suppressed.get() or not is_enabled():
         yield Measurement(trace.INVALID_SPAN)
         return
-    named = {operation.target: target, **attributes}
+    named = {name: value for name, value in {operation.target: target, **attributes}.items() if value != ""}
     own = {ATTRIBUTE_PREFIX + name: value for name, value in named.items()}
-    own |= {"openinference.span.kind": operation.kind, **dict.fromkeys(operation.target_names, target)}
-    own |= dict.fromkeys(operation.model_names if model else (), model)
-    if operation.gen_ai:
-        own["gen_ai.operation.name"] = operation.gen_ai
+    own |= {"openinference.span.kind": operation.kind, **operation.fixed}
+    for name, value in named.items():
+        own |= dict.fromkeys(operation.copied.get(name, ()), value)
     tracer = trace.get_tracer(SERVICE_NAME, __version__)
     span = tracer.start_span(f"{operation.name} {target}", kind=operation.span_kind, attributes=own)
     block = Measurement(span)

@@ -147,7 +147,7 @@ class Llm:
             first = next(pieces, None)  # sends the request
             return first, pieces, getattr(self._responses, "last", None)
 
-        with measure(CHAT, self.name, is_parent=False) as call:
+        with measure(CHAT, self.name, is_parent=False, stream=True) as call:
             first, rest, response = self._attempt(begun)
             if first is None:
                 raise self._failure(ValueError("no pieces"))

@@ -34,7 +34,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, MAX_POSTINGS_AT_ONCE, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
-from workbench.telemetry import EMBED, RERANK, STEP, measure
+from workbench.telemetry import EMBED, RERANK, SERVICE_NAME, STEP, measure
 from workbench.text import normalise
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
@@ -95,9 +95,9 @@ class Trace:
     @contextmanager
     def stage(self, step: TimedStep, model: str = "") -> Generator[None]:
         """Add the duration of the block to a step, in milliseconds; ``model`` is the one that works in it, if any."""
-        began = time.perf_counter()
+        began, provider = time.perf_counter(), model.partition(":")[0] if ":" in model else model and SERVICE_NAME
         try:
-            with measure(_OPERATIONS.get(step, STEP), step.value, model=model):
+            with measure(_OPERATIONS.get(step, STEP), step.value, model=model, provider=provider):
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000

@@ -88,6 +88,7 @@ class AnswerStream:
         self._result, self._draft, self._model = result, draft, model
         self._asked, self._began = asked, began
         self._pieces = _read_measured(draft, measured)
+        next(self._pieces)  # begins, so that its end is measured even if no piece is read
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -174,8 +175,9 @@ class AnswerService:
 
 
 def _read_measured(draft: AnswerDraft, measured: Measurement) -> Iterator[str]:
-    """Yield the pieces of an answer; its span ends with the last one."""
+    """Yield "", then the pieces of an answer; its span ends with the last one, or when the iterator is dropped."""
     try:
+        yield ""
         yield from draft
     except ModelError as error:
         measured.record_failure(type(error).__name__)

@@ -487,10 +487,14 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
     questions = test_set.answerable
     sentences: list[str] = []
     if len(questions) < MIN_QUESTIONS:
-        verb = "is" if len(questions) == 1 else "are"
-        asked = count_text(len(questions), "question")
+        verb, asked = "is" if len(questions) == 1 else "are", count_text(len(questions), "question")
+        few = f"with fewer than {MIN_QUESTIONS}, few differences are significant"
+        sentences.append(f"There {verb} only {asked}; {few}.")
+    left_out = len(test_set.questions) - len(test_set.scorable)
+    if left_out and test_set.corpus is None:
         sentences.append(
-            f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS}, few differences are significant."
+            f"Left out, as nothing is judged relevant: {count_text(left_out, 'question')}; judge more documents, or mark "
+            "the questions that they do not answer."
         )
     folded = [" ".join(re.findall(r"\w+", one.in_context.casefold())) for one in questions]
     times = Counter(folded)

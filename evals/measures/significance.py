@@ -102,7 +102,7 @@ def describe_difference(difference: Difference) -> str:
     counts += f" of {differing:,} differing question{'' if differing == 1 else 's'}"
     values = format_p(difference.p)
     if difference.comparisons > 1:
-        but = "but" if difference.p < SIGNIFICANCE_LEVEL and not difference.significant else "and"
+        but = "but" if difference.p < SIGNIFICANCE_LEVEL <= difference.p_corrected else "and"
         corrected = format_p(difference.p_corrected)
         values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
     verdict = "better" if difference.difference > 0 else "worse"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,9 @@ def test_a_difference_is_decided_or_needs_a_number_of_further_questions() -> Non
     base = rng.random(60)
     clear = make_values(list(base), list(base - 0.4))
     assert describe_outcome("a", compare_with_best("ndcg@10", clear)) == "Decided: a is better than b."
+    [pooled] = compare_with_best("ndcg@10", clear)
+    pooled = replace(pooled, significant=False, unjudged=0.7, comparisons=3)  # only its pool leaves it open
+    assert describe_difference(pooled).endswith("p < .001, and p < .001 after correcting for 3 comparisons")
     noise = rng.normal(0.03, 0.2, 60)
     [open_one] = compare_with_best("ndcg@10", make_values(list(base + noise), list(base)))
     assert not open_one.significant and open_one.more_questions is not None
@@ -164,6 +168,13 @@ def test_weaknesses_name_repeated_questions_and_questions_with_the_words_of_thei
     judged = tuple(Judgment(question.id, "d", 1) for question in questions)
     test_set = TestSet("Sets", questions, judged)
     found = describe_weaknesses(test_set, {}, "ndcg@10")
+    assert not any(one.startswith("Left out") for one in found)
+    more = [Question("none", "Who sings?", metadata={"answerable": False}), Question("q3", "Who swims?")]
+    found = describe_weaknesses(TestSet("Sets", (*questions, *more), (*judged, Judgment("q3", "d", 0))), {}, "ndcg@10")
+    assert (
+        "Left out, as nothing is judged relevant: 1 question; judge more documents, or mark the questions that they do "
+        "not answer." in found
+    )
     assert (
         "1 question repeats an earlier one, so their answers count more than once; the first: "
         "'Which  northern archive keeps the red lantern?'." in found

@@ -332,11 +332,13 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
 # Normal form of stored texts and of questions
 
 NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
-# non-characters that UTF-8 databases reject.
+# Controls except tab and newline, soft hyphens, zero-width spaces, marks of direction and other invisible signs, stray
+# byte order marks, and the surrogates and non-characters that UTF-8 databases reject.
 INVISIBLE_CHARACTERS = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069"
+    "\ufeff\ufdd0-\ufdef\ufffc\ufffe\uffff\ud800-\udfff]"
 )
+LATIN_JOINER = re.compile("[\u200c\u200d](?<=[A-Za-z\u00c0-\u024f].)(?=[A-Za-z\u00c0-\u024f])")  # means nothing there
 # a soft hyphen at the end of a line
 DIVIDED_WORD = re.compile("\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)")
 # Colours, cursor movements and addresses of links in logs (ECMA-48), and letters that are written over
@@ -370,7 +372,7 @@ def _normalise_part(text: str) -> str:
     text = NEWLINES.sub("\n", text)
     text = INVISIBLE_CHARACTERS.sub("", text)
     if not text.isascii():
-        text = HYPHEN.sub("-", SPECIAL_SPACES.sub(" ", text))
+        text = LATIN_JOINER.sub("", HYPHEN.sub("-", SPECIAL_SPACES.sub(" ", text)))
         text = unicodedata.normalize("NFC", text)
         for pattern in (JOINED_OR_WIDE, WIDE_SIGN):
             text = pattern.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)

@@ -47,3 +47,16 @@ def test_the_database_and_the_marks_cut_words_alike(many_scripts: Workbench) -> 
             assert cut is not None
             plain = fold_word(text)
             assert set(cut[0]) == split_grams(plain) | {word.group() for word in iter_spaced_words(plain)}
+
+
+def test_words_with_invisible_signs_are_found_by_the_plain_word_and_the_reverse(wb: Workbench) -> None:
+    signs = {"mark": "\u200e", "joiner": "\u200d", "isolate": "\u2069", "grapheme": "\u034f", "space": "\u200b"}
+    words = dict(zip(signs, ("harbour", "lantern", "anchor", "capstan", "bollard"), strict=True))
+    for name, word in words.items():
+        wb.documents.create(text=f"The {word[:3]}{signs[name]}{word[3:]} is old.", title=name)
+    asked = list(words.items())
+    asked += [(name, f"{word[:3]}{signs[name]}{word[3:]}") for name, word in words.items()]
+    assert [wb.search(word, "keyword", limit=1)[0].document_title for _, word in asked] == [name for name, _ in asked]
+    wb.documents.create(text="من می\u200cخواهم 👩\u200d✈️", title="kept")
+    kept = wb.documents.get(wb.search("می\u200cخواهم", "keyword", limit=1)[0].document_id)
+    assert kept.text == "من می\u200cخواهم 👩\u200d✈️"

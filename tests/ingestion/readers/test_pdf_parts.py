@@ -84,6 +84,16 @@ def test_a_name_over_several_columns_applies_to_each_and_empty_cells_keep_their_
     ]
 
 
+def test_years_centred_over_quarters_without_rules_between_columns_apply_to_each() -> None:
+    rows = [["", "2023", "", "2024", ""], ["Ferry", "Q1", "Q2", "Q1", "Q2"]]
+    rows += [[name, *(f"{1_234 + 999 * at + 7 * place:,}" for at in range(4))] for place, name in enumerate("ABCDE")]
+    style = [("SPAN", (1, 0), (2, 0)), ("SPAN", (3, 0), (4, 0)), ("ALIGN", (1, 0), (-1, 0), "CENTER")]
+    style += [("ALIGN", (1, 1), (-1, -1), "RIGHT"), ("LINEBELOW", (0, 1), (-1, 1), 0.5, "black")]
+    lines = read_table(flowing(Table(rows, style=style)))
+    assert lines[0] == "| Ferry | 2023 Q1 | 2023 Q2 | 2024 Q1 | 2024 Q2 |"
+    assert lines[2] == "| A | 1,234 | 2,233 | 3,232 | 4,231 |" and len(lines) == 7
+
+
 def test_superscripts_stay_apart_from_their_word() -> None:
     text = "The tank holds 3 × 10<super>6</super> litres on 120 m<super>2</super>"
     data = flowing(

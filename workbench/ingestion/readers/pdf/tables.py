@@ -205,6 +205,7 @@ MAX_SPANNING_NAME_CHARS = 60  # characters of a name over all columns
 MAX_LEADING_LINES = 2  # lines of words, such as a section name, above the first row of figures
 LEADERS = re.compile(r"[\s._\u2026]*(?:[._]\s?[._]|\u2026)\s*$")  # between a label and its figure
 MAX_HEADER_LINES = 3  # lines above the first row that may name columns
+MAX_NAME_OFFSET = 0.3  # from the middle of its columns to that of a name over them, in half widths of the columns
 
 
 def _format_table(rows: Sequence[Sequence[str]]) -> str:
@@ -393,7 +394,8 @@ def _find_header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) 
 def _column_names(row: FigureRow, edges: Sequence[float], middle: float) -> list[str] | None:
     """Return a line's words by column, the label's first, or None if it does not name columns.
 
-    A single text over the columns, such as "Year ended December 31,", applies to all of them.
+    A single text over the columns, such as "Year ended December 31,", applies to all of them, and texts centred over
+    equal groups of columns, such as years over quarters, to each of their group.
     """
     pitch = min((right - left for left, right in pairwise(edges)), default=edges[0] - middle)
     bounds = [edges[0] - pitch, *edges[:-1]]
@@ -405,6 +407,15 @@ def _column_names(row: FigureRow, edges: Sequence[float], middle: float) -> list
     named = [group for group in groups[1:] if group]
     if len(over) == 1 and len(stretches) == 1 and len(over[0].text) <= MAX_SPANNING_NAME_CHARS:
         return ["", *([over[0].text] * len(edges))]
+    per_name, rest = divmod(len(edges), max(1, len(over)))
+    if len(over) > 1 and per_name > 1 and not rest and not any(name.text.endswith("-") for name in over):
+        starts, ends = bounds[::per_name], edges[per_name - 1 :: per_name]
+        offsets = [
+            abs(stretch.left + stretch.right - start - end) / (end - start)
+            for stretch, start, end in zip(over, starts, ends, strict=True)
+        ]
+        if max(offsets) <= MAX_NAME_OFFSET:
+            return [" ".join(groups[0]), *(stretch.text for stretch in over for _ in range(per_name))]
     if len(edges) == 1 and len(over) != 1:  # a line of prose that ends near the figures
         return None
     if len(named) < max(min(MIN_TABLE_COLUMNS, len(edges)), len(edges) / 2):

@@ -205,15 +205,7 @@ class NumberFormat(NamedTuple):
     inner: tuple[tuple[int, str], ...]  # texts within the figure, as in "000-0000", each with the digits after it
 
 
-def format_value(value: object, number_format: str) -> str:
-    """Return a cell's value on one line as the sheet displays it, or as stored if the format is not supported.
-
-    Dates are written in ISO 8601 regardless of their format.
-    """
-    if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return format_cell(value)
+def _format_value(value: float, number_format: str) -> str:
     section, opposite = _choose_section(value, number_format)
     if words := WORDS_SECTION.fullmatch(section):
         return format_cell(words[1])
@@ -295,10 +287,13 @@ MAX_SERIAL = 2_958_466  # day after 9999-12-31
 
 
 def format_figure(figure: float, number_format: str, epoch: datetime | None) -> str:
-    """Return a figure, a date, a time or a duration in its number format."""
+    """Return a figure, a date, a time or a duration on one line as the sheet displays it, or as stored if that fails.
+
+    Dates are written in ISO 8601 regardless of their format.
+    """
     section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
     if not DATE_SECTION.fullmatch(section) or "#" in section:
-        return format_value(figure, number_format)
+        return _format_value(figure, number_format)
     is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs\[]", section)
     decimals = len(fraction[1]) if (fraction := SECOND_DECIMALS.search(section)) else 0
     if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
@@ -311,4 +306,4 @@ def format_figure(figure: float, number_format: str, epoch: datetime | None) -> 
     moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400, decimals))
     if not is_calendar:
         return format_cell(moment.time()) if not moment.microsecond else format_cell(moment.time()).rstrip("0")
-    return format_value(moment, number_format)
+    return format_cell(moment if moment.time() != time() else moment.date())

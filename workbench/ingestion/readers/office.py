@@ -1094,11 +1094,8 @@ def _add_margins(package: Package, document: WordPart, known: StyleSheet) -> Non
             leave_out("headers and footers that are missing in the file", path not in package.parts)
             if part is not None:
                 blocks += _margin_blocks(package, part, known, seen)
-        for place, block in enumerate(blocks):
-            if name == "header":
-                body.insert(place, block)
-            else:
-                body.append(block)
+        place = 0 if name == "header" else len(list(body))
+        body[place:place] = blocks
 
 
 def _margin_blocks(package: Package, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:

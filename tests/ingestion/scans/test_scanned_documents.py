@@ -211,6 +211,12 @@ def test_pictures_without_words_and_damaged_ones_are_refused_with_the_reason() -
         read_bytes(b"only words", "words.png")
 
 
+def test_a_page_of_an_image_without_words_is_counted() -> None:
+    document = read_bytes(mixed_pdf(Image.new("L", (300, 200), 128)), "mixed.pdf")
+    assert document.text == "A page of letters."
+    assert document.metadata["left_out"] == {"pages of images in which OCR found no text": 1}
+
+
 def test_reading_stops_before_the_next_page_when_asked() -> None:
     asked: list[int] = []
 

@@ -159,6 +159,7 @@ LINES_UNREAD = "lines whose fonts have no or a wrong Unicode map"
 CURVES_READ = "pages with text read by OCR because it is drawn as curves"
 CURVES_UNREAD = "pages with text drawn as curves"
 NEED_OCR = "pages that need OCR, which is not installed"
+EMPTY_SCANS = "pages of images in which OCR found no text"
 MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
 MIN_LINE_SHARE = 0.005  # of a page's height; lines of text are higher
@@ -198,7 +199,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         texts[number] = _add_lines(page.text, layers.get(number, "").splitlines(), page.text)
     texts, damaged, unmapped = _read_with_pypdf(data, file, texts)
     _add_hidden(data, whole, file, texts, notes)
-    unread = {*damaged, *_find_scans(file)} - texts.keys()
+    unread = {*damaged, *_count_scans(file, {*texts, *scans.failed})} - texts.keys()
     scans = ReadScans(scans.pages, (*scans.failed, *unread))
     drawn = {page.number for page in file.pages if page.charts.drawn}
     leave_out(CURVES_READ, len(drawn & {*scans.pages, *(number for number, words in chart_words.items() if words)}))
@@ -775,12 +776,12 @@ def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> tuple[Pd
     return replace(file, pages=tuple(pages)), scans
 
 
-def _find_scans(file: PdfPages) -> list[int]:
-    """Return the numbers of the pages without text that OCR would read if it was installed, and count them."""
-    scans = [page.number for page in file.pages if not page.has_text and (page.may_be_scan or page.charts.share)]
-    scans = [] if is_ocr_installed() else scans
-    leave_out(NEED_OCR, len(scans))
-    return scans
+def _count_scans(file: PdfPages, read: Collection[int]) -> list[int]:
+    """Count the pages of images without text that are not in ``read``; return their numbers if OCR is missing."""
+    images = [page.number for page in file.pages if not page.has_text and (page.may_be_scan or page.charts.share)]
+    unread = [number for number in images if number not in read]
+    leave_out(EMPTY_SCANS if is_ocr_installed() else NEED_OCR, len(unread))
+    return [] if is_ocr_installed() else unread
 
 
 def _read_chart_words(

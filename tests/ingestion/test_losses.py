@@ -918,6 +918,15 @@ def test_a_hidden_box_of_a_sheet_is_marked_or_left_out() -> None:
     assert "Old quay" not in draft.text and draft.metadata["left_out"] == {"form fields": 1, "hidden shapes": 1}
 
 
+def test_a_second_row_of_a_number_does_not_replace_the_first() -> None:
+    rows = "".join(
+        f"<row{number}><c t='str'><v>{text}</v></c></row>"
+        for number, text in ((" r='9'", "ninth"), (" r='8'", "eighth"), ("", "without"), (" r='8'", "again"))
+    )
+    document = read(edited(make_book(), sheet1=("</sheetData>", f"{rows}</sheetData>")), "t.xlsx")
+    assert document.text.endswith("eighth\n\nninth\n\nwithout\n\nagain")
+
+
 def test_times_in_iso_format_are_read_as_durations_times_and_days() -> None:
     times = ("PT36H", "2030-03-05T00:00:00Z", "2030-03-05T13:30:00", "T13:30")
     cells = "".join(f'<c t="d"><v>{value}</v></c>' for value in times)

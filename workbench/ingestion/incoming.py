@@ -22,6 +22,7 @@ from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import (
     MAX_BYTES,
+    check_path,
     check_size,
     discover,
     find_reader,
@@ -179,7 +180,7 @@ COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
 READER_VERSION = "16"
 PDF_READER_VERSION = "13"
-SHEET_READER_VERSION = "10"
+SHEET_READER_VERSION = "11"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
 SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
@@ -279,7 +280,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     kinds: Counter[str] = Counter()
     roots = [Path(path) for path in paths if str(path)]
     for root in roots:
-        if is_zip(root.name) and root.is_file():
+        if is_zip(root.name) and check_path(root.is_file):
             inside = _list_zip_files(root)
             packed += inside.items
             failures += inside.failures
@@ -309,7 +310,7 @@ def source_title(places: Sequence[Path | str]) -> str | None:
     path = Path(places[0])
     if len(places) > 1:
         return None
-    if path.is_dir():
+    if check_path(path.is_dir):
         return path.resolve().name
     return path.stem if is_zip(path.name) else None
 
@@ -374,9 +375,11 @@ def _change_date(path: Path) -> date | None:
 
 def _list_repositories(roots: Iterable[Path], files: Iterable[Path]) -> list[Path]:
     """Return the folders that are or may be in a git repository: those given, and repositories below them."""
-    given = {root if root.is_dir() else root.parent for root in roots}
+    given = {root if check_path(root.is_dir) else root.parent for root in roots}
     parents = {parent for file in files for parent in file.parents}
-    below = {parent for parent in parents if not given.isdisjoint(parent.parents) and (parent / ".git").exists()}
+    below = {
+        parent for parent in parents if not given.isdisjoint(parent.parents) and check_path((parent / ".git").exists)
+    }
     return sorted(given | below)
 
 

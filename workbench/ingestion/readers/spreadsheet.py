@@ -284,6 +284,8 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
         given = element.get("r") or ""
         number = int(given) if given.isdecimal() else number + 1
         if element.find("{*}c/*") is not None and (cells := _row_cells(book, element, number, formulas)):
+            is_repeated = not cells.keys().isdisjoint(sheet.rows.get(number, {}))
+            number = max(sheet.rows) + 1 if is_repeated else number
             sheet.rows.setdefault(number, {}).update(cells)
             if _is_hidden(element):
                 sheet.hidden.add(number)

@@ -69,6 +69,7 @@ class ChainVerdict(Value):
     missed: tuple[str, ...]  # relevant documents that none of the searches found
     recall: tuple[float, ...]  # share of the relevant documents found, after each search
     is_judged: bool  # False: the relevant documents are those that the agent opened or cited
+    is_weak: bool = False  # True if no person has judged them
 
     @property
     def hops(self) -> int:
@@ -81,7 +82,7 @@ class ChainVerdict(Value):
         total = len(self.found) + len(self.missed)
         if not total:
             return f"{searches}; nothing was opened or judged"
-        kind = "relevant" if self.is_judged else "opened or cited"
+        kind = ("weakly judged" if self.is_weak else "relevant") if self.is_judged else "opened or cited"
         places = ", ".join(f"search {hop} rank {rank}" for hop, rank in sorted(self.found.values()))
         documents = "document" if total == 1 else "documents"
         return f"{searches} found {len(self.found)} of {total} {kind} {documents}{places and f': {places}'}"
@@ -142,7 +143,7 @@ def _make_chain(calls: Sequence[ToolCall], known: Collection[str]) -> Chain:
 def judge_chain(chain: Chain, test_set: TestSet) -> ChainVerdict:
     """Judge a chain by what is relevant to any of its queries in a test set, else by what the agent opened or cited."""
     asked = {one.query.casefold() for one in chain.searches}
-    ids = [question.id for question in test_set.questions if question.text.casefold() in asked]
+    ids = [one.id for one in test_set.questions if one.text.casefold() in asked and not one.turns]
     grades = [test_set.qrels.get(key, {}) for key in ids]
     judged = {key for own in grades for key, grade in own.items() if grade > 0}
     relevant = judged or {*chain.unfound, *(key for one in chain.searches for key in one.clicks)}
@@ -153,7 +154,9 @@ def judge_chain(chain: Chain, test_set: TestSet) -> ChainVerdict:
             if key in relevant:
                 found.setdefault(key, (hop, rank))
         recall.append(round(len(found) / len(relevant), 4) if relevant else 0.0)
-    return ChainVerdict(chain, found, tuple(sorted(relevant - found.keys())), tuple(recall), bool(judged))
+    strong = {(one.question_id, one.document) for one in test_set.judgments if one.place not in test_set.by_agents}
+    is_weak = not any((key, name) in strong for key in ids for name in judged)
+    return ChainVerdict(chain, found, tuple(sorted(relevant - found.keys())), tuple(recall), bool(judged), is_weak)
 
 
 # Questions and weak judgments
@@ -195,7 +198,7 @@ def add_agent_queries(
             if as_chains:
                 opened.update(chain.unfound)
     cases = dict(list(cases.items())[:MAX_AGENT_QUERIES])
-    known = {question.text.casefold(): question for question in test_set.questions}
+    known = {question.text.casefold(): question for question in test_set.questions if not question.turns}
     added = store.add_questions(key, [case[0] for text, case in cases.items() if text not in known])
     if test_set.corpus is not None:
         return ImportReport(len(added), 0)

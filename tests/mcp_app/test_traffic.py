@@ -74,8 +74,10 @@ def test_what_agents_open_and_cite_becomes_weak_judgments_in_the_scope_only(agen
     judged = sets.load("Shop")
     assert judged.qrels[question][cats] == 2 and len(judged.by_agents) == 1
     sets.create("All")
+    [other] = sets.add_questions("All", [{"text": "dogs bark", "turns": ["Do cats purr?", "Yes."]}])
     assert sets.add_agent_queries("All").judgments == 3
-    assert {question.text for question in sets.load("All").questions} >= {"dogs bark"}
+    assert [one.text for one in sets.load("All").questions].count("dogs bark") == 2  # asked without its conversation
+    assert other.id not in sets.load("All").qrels
 
 
 def test_a_chain_of_searches_is_one_case_with_what_was_found_when_and_never(agent: Agent, wb: Workbench) -> None:
@@ -94,6 +96,7 @@ def test_a_chain_of_searches_is_one_case_with_what_was_found_when_and_never(agen
     assert verdict.describe() == "3 searches found 2 of 2 opened or cited documents: search 2 rank 1, search 3 rank 1"
     added = sets.add_agent_queries("All", as_chains=True)
     assert (added.questions, added.judgments) == (1, 2)
+    assert sets.chains("All")[0].describe().startswith("3 searches found 2 of 2 weakly judged documents: search 2")
     (question,) = sets.load("All").questions
     assert (question.text, question.metadata) == ("purr", {"chain": ["purr", "cats purr", "honey of bees"]})
     wolves = wb.documents.create(text="Wolves howl.", title="Wolves", source="Others").document.id

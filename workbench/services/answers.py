@@ -88,7 +88,7 @@ class AnswerStream:
         self._result, self._draft, self._model = result, draft, model
         self._asked, self._began = asked, began
         self._pieces = _read_measured(draft, measured)
-        next(self._pieces)  # begins, so that its end is measured even if no piece is read
+        next(self._pieces)  # its end is measured even if no piece is read
 
     @property
     def passages(self) -> tuple[Passage, ...]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.errors import InvalidInput, NotFound, ScopeError
+from workbench.errors import InvalidInput, NotFound, ScopeError, StatementRejected
 from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import Progress
 
 DOCS = {
     "cats.md": "# Cats\n\nCats purr when they are content. A cat sleeps most of the day.",
@@ -115,6 +116,19 @@ def test_a_text_that_was_cut_within_an_emoji_is_stored(wb: Workbench) -> None:
     made = wb.documents.create(text="Zebras \ud83d run.", title="Cut", metadata={"by": "\ud83d"}).document
     assert (made.text, made.metadata) == ("Zebras \ufffd run.", {"by": "\ufffd"})
     assert wb.search("zebras")[0].document_id == made.id
+
+
+def test_an_ingest_whose_source_is_deleted_ends_with_a_sentence(wb: Workbench, folder: Callable[..., Path]) -> None:
+    source = wb.sources.create("Garden")
+    files = {f"{number}.md": f"Herb {number} is rosemary." for number in range(40)}
+
+    def delete(progress: Progress) -> None:
+        if any(each.id == source.id for each in wb.sources.list()):
+            wb.sources.delete(source.id)
+
+    with pytest.raises(StatementRejected, match=r"^The source was deleted at the same time; choose another one, or"):
+        wb.ingest(folder(files), source="Garden", on_progress=delete)
+    assert (wb.sources.count(), wb.documents.count(), wb.search("rosemary").results) == (0, 0, ())
 
 
 def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Callable[..., Path]) -> None:

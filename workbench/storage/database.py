@@ -71,7 +71,10 @@ _INVALID_NUMBERS = (  # rejected by the database, such as a negative offset
     psycopg.errors.InvalidRowCountInResultOffsetClause,
     psycopg.errors.NumericValueOutOfRange,
 )
-_KINDS = {"sources": "source", "projects": "project", "folders": "folder", "indexes": "index", "datasets": "test set"}
+_KINDS = {
+    "sources": "source", "documents": "document", "projects": "project", "folders": "folder", "indexes": "index",
+    "datasets": "test set",
+}  # fmt: skip
 
 
 @contextmanager
@@ -89,6 +92,12 @@ def translate_errors(url: str) -> Generator[None]:
         article = "an" if kind[0] in "aeiou" else "a"
         raise Conflict(
             f"There is already {article} {kind} with that name; choose another name, or use the existing one."
+        ) from error
+    except psycopg.errors.ForeignKeyViolation as error:
+        detail = error.diag.message_detail or ""  # 'Key (source_id)=(src_…) is not present in table "sources".'
+        kind = next((kind for table, kind in _KINDS.items() if f'table "{table}"' in detail), "row")
+        raise StatementRejected(
+            f"The {kind} was deleted at the same time; choose another one, or create it again."
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(

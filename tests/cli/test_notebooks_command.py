@@ -37,6 +37,13 @@ def test_what_is_there_is_not_overwritten_unasked(workbench: Callable[..., Ran],
     assert (tmp_path / ALL[2]).read_bytes() == (ROOT / "notebooks" / ALL[2]).read_bytes()
 
 
+def test_a_copy_into_a_file_is_refused_with_advice(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("my own words")
+    refused = workbench("notebooks", "copy", str(tmp_path / "notes"))
+    assert refused.code == 2
+    assert refused.err == f"Cannot use '{tmp_path}/notes' (File exists); correct the path or its permissions.\n"
+
+
 @pytest.mark.slow
 def test_a_copy_runs_in_its_own_folder(
     workbench: Callable[..., Ran], tmp_path: Path, test_home: Path, monkeypatch: pytest.MonkeyPatch

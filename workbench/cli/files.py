@@ -70,12 +70,9 @@ def run_notebooks(arguments: argparse.Namespace, out: Output) -> int:
     taken = [path.name for path in sources if (folder / path.name).exists()]
     if taken and not arguments.force:
         raise Conflict(f"{folder} already has {taken[0]}; choose another folder, or use --force to overwrite it.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sources:
-            shutil.copyfile(path, folder / path.name)
-    except OSError as error:
-        raise ConfigurationError(f"Cannot write {error.filename or folder} ({error.strerror}).") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sources:
+        shutil.copyfile(path, folder / path.name)
     notebooks = [path.name for path in sources if path.suffix == ".ipynb"]
     value = {"folder": str(folder), "notebooks": notebooks}
     text = (

@@ -133,3 +133,17 @@ def test_documents_that_are_inaccessible_are_reported(tmp_path: Path) -> None:
         "pipe.md": "It is not a regular file (a broken link, socket or device).",
         "d" * 250: "Opening failed: File name too long.",
     }
+
+
+def test_a_path_or_a_title_that_is_too_long_for_a_file_stops_no_ingest(wb: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("tarragon")
+    long = "x" * 300
+    wb.documents.create(text="chervil", title=long, source=wb.sources.create("Herbs").id)
+    report = wb.ingest(tmp_path, source="Herbs")
+    assert (report.added, report.notes) == (1, (f"1 other document of this source is not in the folder: {long}.",))
+    report = wb.ingest([tmp_path, f"{long}.zip", long], source="Herbs")
+    assert report.unchanged == 1
+    assert [(failure.path, failure.error) for failure in report.failures] == [
+        (f"{long}.zip", "It does not exist."),
+        (long, "It does not exist."),
+    ]

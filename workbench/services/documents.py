@@ -197,12 +197,16 @@ class DocumentService:
         self, source_id: str, paths: Sequence[Path | str], found: Collection[str | None]
     ) -> tuple[str, ...]:
         """Return a sentence on the source's documents that the ingested folders lack, such as deleted files."""
+        from workbench.ingestion.readers.formats import check_path
+
         folders = [Path(path) for path in paths]
-        if not folders or not all(folder.is_dir() for folder in folders):
+        if not folders or not all(check_path(folder.is_dir) for folder in folders):
             return ()
         names = [document.path or document.title for document in self._corpus.documents.list(source_id=source_id)]
         others = [
-            name for name in names if name not in found and not any((folder / name).exists() for folder in folders)
+            name
+            for name in names
+            if name not in found and not any(check_path((folder / name).exists) for folder in folders)
         ]
         if not others:
             return ()

@@ -358,7 +358,7 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     files: dict[Path, Path] = {}
     skipped: list[SkippedPath] = []
     for path in (Path(path) for path in paths if str(path)):
-        if _check_path(path.is_dir):
+        if check_path(path.is_dir):
             for file in _walk_folder(path, (), skipped):
                 files.setdefault(file.resolve(), file)
         elif not os.path.lexists(path):
@@ -378,7 +378,7 @@ def expand_home(path: Path | str) -> Path | str:
     """
     if not isinstance(path, Path | str):
         raise InvalidInput(f"Invalid path {path!r}: expected str or Path.")
-    if not str(path).startswith("~") or _check_path(Path(path).exists):
+    if not str(path).startswith("~") or check_path(Path(path).exists):
         return path
     try:
         return Path(path).expanduser()
@@ -426,21 +426,21 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            hidden_file = find_reader(entry.name) is not None and _check_path(entry.is_file)
+            hidden_file = find_reader(entry.name) is not None and check_path(entry.is_file)
             skipped.append(SkippedPath(path, "It is hidden.", hidden_file=hidden_file))
-        elif _check_path(entry.is_dir):
+        elif check_path(entry.is_dir):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(SkippedPath(path, "It contains installed packages."))
             else:
                 yield from _walk_folder(path, (*parents, real), skipped)
         elif (reason := _skip_reason(path)) is not None:
             missed = find_reader(entry.name) is not None  # only its kind or its place keeps it from being read
-            skipped.append(SkippedPath(path, reason, missed, unread_kind=not missed and _check_path(entry.is_file)))
+            skipped.append(SkippedPath(path, reason, missed, unread_kind=not missed and check_path(entry.is_file)))
         else:
             yield path
 
 
-def _check_path(kind: Callable[[], bool]) -> bool:
+def check_path(kind: Callable[[], bool]) -> bool:
     """Return the result of a check on a path; False if it is inaccessible (no permission, or the name is too long)."""
     try:
         return kind()

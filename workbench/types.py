@@ -961,6 +961,11 @@ class SearchResult(ResultSequence["Passage"], Value):
         return (*_preferred(self.preferring), *self.remarks)
 
     @property
+    def is_early(self) -> bool:
+        """Whether nothing was found and documents are still being read, which is the last of ``degraded``."""
+        return not self.results and STILL_READING in self.degraded
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """The notes, except those on preferred documents."""
         most = (

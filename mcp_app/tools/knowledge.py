@@ -37,17 +37,7 @@ from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
 from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
 from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
-from workbench.types import (
-    STILL_READING,
-    Document,
-    JsonObject,
-    JsonValue,
-    NamesUse,
-    Passage,
-    Scope,
-    Source,
-    copies_json,
-)
+from workbench.types import Document, JsonObject, JsonValue, NamesUse, Passage, Scope, Source, copies_json
 
 if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob
@@ -235,7 +225,7 @@ def search_knowledge_base(
     answer |= page.end(result.results)
     if not passages:
         no_match = "Nothing matched. Lower similarity_threshold, remove source_id or metadata, or use other words"
-        no_match = STILL_READING if STILL_READING in result.degraded else no_match
+        no_match = result.degraded[-1] if result.is_early else no_match
         answer["suggestion"] = explain_past_end(offset, result.results) or no_match
     return answer
 

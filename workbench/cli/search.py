@@ -117,7 +117,8 @@ def print_result(
     of the tables that passages continue, by passage id.
     """
     if not result.results:
-        console.print("No results. Widen the scope, or run 'workbench sources list' to see the sources.")
+        advice = "Widen the scope, or run 'workbench sources list' to see the sources."
+        console.print("No results yet." if result.is_early else f"No results. {advice}")
         return
     for passage in result:
         _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)

@@ -91,10 +91,6 @@ def normalise_code(root: HtmlElement) -> None:
     for code in root.iter("code", "kbd", "samp"):
         for mark in list(code.iter("wbr")):
             mark.drop_tag()
-        for part in code.iter():
-            part.text = part.text and part.text.translate(INVISIBLE_CHARACTERS)
-            if part is not code:
-                part.tail = part.tail and part.tail.translate(INVISIBLE_CHARACTERS)
 
 
 def _is_preformatted(element: HtmlElement) -> bool:

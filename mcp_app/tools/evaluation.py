@@ -11,7 +11,7 @@ from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
 from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
 from mcp_app.tools.reading import ITEM_OFFSET, LIMIT, get_job
 from workbench.errors import NotFound
-from workbench.types import JsonObject, ParameterValue, Scope, to_plain
+from workbench.types import JsonObject, JsonValue, ParameterValue, Scope, to_plain
 
 if TYPE_CHECKING:
     from evals.evaluation import AnswerScores, TestSet
@@ -20,6 +20,8 @@ UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions 
 MAX_LINE_CHARS = 300
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
 MAX_OWN_REASON_CHARS = 400  # of a proposal, whose reason also has the figures
+MAX_EXPERIMENTS = 5  # newest ones of a test set
+MAX_PAIRS = 12  # of raters
 MAX_TURNS = 6  # latest ones of a conversation
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
 TEST_SET = Argument("test_set", "string", "The test set: id or title.", required=True)
@@ -46,20 +48,21 @@ STRATEGIES = Argument("strategies", "array", "Strategies: NAME or NAME@INDEX.", 
     output=make_schema(test_sets="array", total="integer"),
 )
 def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
-    """List test sets with their numbers of questions and judgments.
+    """List test sets with their numbers of questions and judgments, and their newest experiments.
 
     Use it first; for new questions, use add_test_questions.
     Example: list_test_sets(limit=5)
     """
-    from evals.evaluation import TestSets
+    from evals.evaluation import Experiments, TestSets
 
-    sets = TestSets(call.wb).list()
+    sets, experiments = TestSets(call.wb).list(), Experiments(call.wb)
     rows: list[JsonObject] = [
         {
             "test_set": one.id,
             "title": cut(one.title, MAX_TITLE_CHARS),
             "over": one.over,
             **pick(one, "questions", "answerable", "judgments", "grades"),
+            "experiments": [pick(run, "id", "title", "status") for run in experiments.list(one.id)[:MAX_EXPERIMENTS]],
         }
         for one in sets[offset : offset + limit]
     ]
@@ -240,13 +243,10 @@ def get_judging_pool(
     for item in pool.items[offset : offset + limit]:
         document = call.wb.documents.get(keys.get(item.document, item.document))
         question = questions[item.question_id]
+        turns: list[JsonValue] = [cut(turn, MAX_TITLE_CHARS) for turn in question.turns[-MAX_TURNS:]]
         entry: JsonObject = {
             "question_id": question.id,
-            **(
-                {"turns": [cut(turn, MAX_TITLE_CHARS) for turn in question.turns[-MAX_TURNS:]]}
-                if question.turns
-                else {}
-            ),
+            **({"turns": turns} if turns else {}),
             "question": cut(question.text, MAX_TEXT_CHARS),
             "document": item.document,
             "page_id": document.id,
@@ -257,7 +257,9 @@ def get_judging_pool(
         items.append(entry)
     answer: JsonObject = {"success": True, **UNTRUSTED, "pool": items, "count": len(items), "total": len(pool.items)}
     answer |= {"judged": pool.judged, "grades": ", ".join(f"{value} {name}" for value, name in enumerate(chosen.scale))}
-    answer["agreement"] = sets.agreement(test_set).describe()
+    agreement = sets.agreement(test_set)
+    kappas = [pick(pair, "a", "b", "scale", "places", "kappa") for pair in agreement.pairs[:MAX_PAIRS]]
+    answer |= {"agreement": agreement.describe(), "cohens_kappa": to_plain(kappas)}
     left_out = len(chosen.questions) - len(first.questions)
     return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 

@@ -83,6 +83,8 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
+    listed = {"id": started["experiment_id"], "title": "Animals", "status": "done"}
+    assert agent("list_test_sets")["test_sets"][0]["experiments"] == [listed]
     assert board["runs"][0]["answers"]["llm_calls"] == 0.0  # extracts
     assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
@@ -123,6 +125,10 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert wb.promotions.proposals() == []
     # a person's grade takes the place of the agent's
     place = ratings[0].judgment
+    both = {"question_id": place.question_id, "document": place.document, "grade": place.grade, "reason": "So"}
+    agent("judge_document", test_set="Animals", **both, rater="large")
+    pairs = agent("get_judging_pool", **asked, rater="large")["cohens_kappa"]
+    assert [(one["a"], one["b"], one["places"], one["kappa"]) for one in pairs] == [("small", "large", 1, None)] * 2
     TestSets(wb).judge("Animals", place.question_id, place.document, "partly", rater="Ada")
     assert TestSets(wb).load("Animals").qrels[place.question_id][place.document] == 1
     as_ada = {"question_id": place.question_id, "document": place.document, "grade": "not", "reason": "No"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser_server import FIRST, wait_until_up
+from browser_server import FIRST, free_port, wait_until_up
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
@@ -69,3 +69,34 @@ def test_a_language_model_is_tested_stored_and_used_without_a_restart_and_its_ke
     page.goto(f"{address}/?q=what keeps waves from the record?&look=answer&s=keyword")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("status")).to_contain_text("Written by plain", timeout=FIRST)
+
+
+def test_a_key_is_saved_as_it_was_typed_and_a_model_that_is_not_running_without_a_test(
+    serve: Callable[..., str], filled: Workbench, browser_database: str, page: Page, tmp_path: Path
+) -> None:
+    address, secret = serve(browser_database, tmp_path), "sk-typed-in"
+    wait_until_up(address)
+    page.goto(f"{address}/system?view=setup", timeout=FIRST)
+    key = page.get_by_label("API key", exact=True)
+    key.press_sequentially(secret, timeout=FIRST)
+    key.press("Tab")
+    page.locator(".st-key-setup_keys").get_by_role("button", name="Save").click()
+    expect(page.get_by_text(f"Saved in {tmp_path}/.env.")).to_be_visible(timeout=FIRST)
+    assert f'_API_KEY": "{secret}"' in (tmp_path / ".env").read_text()
+    expect(key).to_have_value("")
+    expect(key).to_have_attribute("placeholder", "Enter a key to replace the stored one")
+    assert secret not in page.content() + page.url
+    form = page.get_by_test_id("stForm").filter(has_text="Endpoint URL")
+    form.get_by_label("Endpoint URL").fill(f"http://127.0.0.1:{free_port()}/v1")
+    form.get_by_label("Model", exact=True).fill("absent")
+    expect(form.get_by_role("button", name="Save without testing")).to_have_count(0)
+    form.get_by_role("button", name="Save", exact=True).click()
+    anyway = form.get_by_role("button", name="Save without testing")
+    expect(anyway).to_be_visible(timeout=FIRST)
+    expect(form.get_by_text("If the model is not running now, save its settings and test them later.")).to_be_visible()
+    assert "absent" not in (tmp_path / ".env").read_text()
+    form.get_by_label("Model", exact=True).fill("absent-2")  # what is in the form then is saved
+    anyway.click()
+    expect(page.get_by_text("It was not tested.")).to_be_visible(timeout=FIRST)
+    assert "absent-2" in (tmp_path / ".env").read_text()
+    expect(anyway).to_have_count(0)

@@ -13,7 +13,7 @@ from workbench.app.state.shared import OPENING, choose_in_url
 from workbench.app.widgets.looks import escape_markdown, make_label_function, parameter_title
 from workbench.app.widgets.notices import report_errors, run_change, show_confirmation, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import Conflict, InvalidInput
+from workbench.errors import Conflict, InvalidInput, ModelError
 from workbench.formatting import count_text, parse_assignments, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
 from workbench.models.endpoints import EMBEDDING_PROVIDERS, LLM_PROVIDERS, RERANK_PROVIDERS
@@ -109,7 +109,8 @@ def show_setup(wb: Workbench) -> None:
 
 def _show_section(wb: Workbench, section: Section, rows: Mapping[str, SettingValue]) -> None:
     st.header(section.title, anchor=False)
-    with st.form(f"setup_{section.part}"):
+    form, untested = st.form(f"setup_{section.part}"), f"untested_{section.part}"
+    with form:
         given = {field.variable: _show_input(field, rows[field.variable]) for field in section.fields}
         costs = _describe_cost(wb, section.part, given)
         st.html(
@@ -123,14 +124,22 @@ def _show_section(wb: Workbench, section: Section, rows: Mapping[str, SettingVal
             removes = removes and st.form_submit_button("Remove key", key="remove_llm_key")
     if removes:
         run_change(lambda: _save({KEY: ""}))
-    elif saves or tries:
+    elif (skips := st.session_state.pop(untested, False)) or saves or tries:
         with report_errors(lambda text: _show_failure(section, text)), st.spinner("Testing…"):
             changes = find_changes(given, rows)
-            result = try_model(_apply(changes), section.part)
-            if saves:
-                run_change(lambda: f"{_save(changes)} {result}")
-            else:
+            try:
+                result = "It was not tested." if skips else try_model(_apply(changes), section.part)
+            except ModelError:
+                with form:
+                    st.caption("If the model is not running now, save its settings and test them later.")
+                    st.form_submit_button(
+                        "Save without testing", on_click=st.session_state.update, args=({untested: True},)
+                    )
+                raise
+            if tries:
                 st.success(escape_markdown(result))
+            else:
+                run_change(lambda: f"{_save(changes)} {result}")
 
 
 def _show_failure(section: Section, text: str) -> None:
@@ -232,13 +241,14 @@ def _show_keys(rows: Mapping[str, SettingValue]) -> None:
             "Provider", list(names), format_func=lambda key: f"{titles[key]} ({key}{', set' if key in rows else ''})"
         )
         row = rows.get(variable, SettingValue(variable, "", DEFAULT, is_secret=True))
-        entered = _show_input(Field(variable, "API key"), row)
-        effect, costs = describe_key(variable)
-        st.html(f'<dl class="wb-facts"><dt>Changes</dt><dd>{effect}</dd><dt>Costs</dt><dd>{costs}</dd></dl>')
-        with st.container(horizontal=True):
-            saves = st.button("Save", type="primary", key="save_key")
-            tries = st.button("Test", key="test_key")
-            removes = st.button("Remove", key="remove_key", disabled=not row.value)
+        with st.form(f"key_{variable}", border=False):
+            entered = _show_input(Field(variable, "API key"), row)
+            effect, costs = describe_key(variable)
+            st.html(f'<dl class="wb-facts"><dt>Changes</dt><dd>{effect}</dd><dt>Costs</dt><dd>{costs}</dd></dl>')
+            with st.container(horizontal=True):
+                saves = st.form_submit_button("Save", type="primary", key="save_key")
+                tries = st.form_submit_button("Test", key="test_key")
+                removes = st.form_submit_button("Remove", key="remove_key", disabled=not row.value)
     if saves and not entered:
         st.error("Enter a key.")
     elif saves or removes:

@@ -493,8 +493,8 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
     left_out = len(test_set.questions) - len(test_set.scorable)
     if left_out and test_set.corpus is None:
         sentences.append(
-            f"Left out, as nothing is judged relevant: {count_text(left_out, 'question')}; judge more documents, or mark "
-            "the questions that they do not answer."
+            f"Left out, as nothing is judged relevant: {count_text(left_out, 'question')}; judge more documents, or "
+            "mark the questions that they do not answer."
         )
     folded = [" ".join(re.findall(r"\w+", one.in_context.casefold())) for one in questions]
     times = Counter(folded)

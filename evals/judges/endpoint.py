@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -52,7 +53,6 @@ class Spending:
     tokens: int = 0
     written: int = 0  # of the tokens, those of answers
     dollars: float = 0.0
-    seconds: float = 0.0
     began: float | None = None
 
 
@@ -104,20 +104,14 @@ class Endpoint:
         """
         spent, limits = self.spent, self.limits
         elapsed = self._elapsed()
-        part = Endpoint(
-            self._base_url,
-            self.model,
-            self._api_key,
-            replace(
-                limits,
-                seconds=elapsed + max(0.0, limits.seconds - elapsed) / parts,
-                calls=spent.calls + max(0, limits.calls - spent.calls) // parts,
-                tokens=spent.tokens + max(0, limits.tokens - spent.tokens) // parts,
-            ),
-            self._clock,
-            writes_by_grammar=self._writes_by_grammar,
+        part = copy(self)
+        part._part = parts > 1
+        part.limits = replace(
+            limits,
+            seconds=elapsed + max(0.0, limits.seconds - elapsed) / parts,
+            calls=spent.calls + max(0, limits.calls - spent.calls) // parts,
+            tokens=spent.tokens + max(0, limits.tokens - spent.tokens) // parts,
         )
-        part.spent, part._part, part._own = spent, parts > 1, self._own
         return part
 
     def _elapsed(self) -> float:
@@ -172,8 +166,6 @@ class Endpoint:
                         answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:
                 raise self._make_error("seconds") from None
-            finally:
-                self.spent.seconds = self._elapsed()
         return answer
 
     def _check(self) -> None:

@@ -6,10 +6,9 @@ import asyncio
 import json
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from types import ModuleType
+from typing import Any
 
 from evals.judges.endpoint import INVALID_ANSWER_REASON, Endpoint
 from evals.judges.scores import Sample, Scorer
@@ -20,31 +19,14 @@ from workbench.types import JsonObject
 SCHEMA_MARKER = "specified in JSON Schema:"  # the end of ragas' sentence before the schema
 
 
-@dataclass(frozen=True, slots=True)
-class Ragas:
-    """The parts of ragas that are used in addition to its metrics."""
-
-    SingleTurnSample: Callable[..., object]
-    RagasOutputParserException: type[Exception]
-
-
-class RagasMetric(Protocol):
-    """One of ragas' metrics."""
-
-    async def single_turn_ascore(self, sample: object) -> float:
-        """Return the metric of one question, 0..1 or NaN; errors from ragas pass through."""
-        ...
-
-
 @cache
-def ragas() -> Ragas:
+def ragas() -> ModuleType:
     """Import ragas once, without its warnings and usage reports."""
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from ragas import SingleTurnSample
-        from ragas.exceptions import RagasOutputParserException
-    return Ragas(SingleTurnSample, RagasOutputParserException)
+        import ragas as module
+    return module
 
 
 def extract_schema(prompt: str) -> JsonObject | None:
@@ -111,14 +93,21 @@ def make_scorer(name: str, endpoint: Endpoint, encoder: Encoder | None) -> Score
         warnings.simplefilter("ignore")  # ragas deprecates its own classes in favour of ones that need OpenAI's client
         from ragas import metrics
 
-        metric: RagasMetric = getattr(metrics, _METRIC_CLASSES[name])(**needs)
+        metric: Any = getattr(metrics, _METRIC_CLASSES[name])(**needs)
 
     async def measure(sample: Sample) -> float:
         try:
             return float(await metric.single_turn_ascore(_to_ragas_sample(sample)))
         except ModelError:
             raise
-        except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        except (
+            ragas().exceptions.RagasOutputParserException,
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            AttributeError,
+        ):
             raise ModelError(INVALID_ANSWER_REASON) from None  # the exception depends on the invalid answer
 
     return measure

@@ -277,7 +277,8 @@ async def _judge_all(
             async with endpoint:
                 scorer = judge(name, endpoint, encoder)
                 values = await asyncio.gather(*(_score(scorer, name, sample) for sample in samples))
-        by_metric[name] = _collect(name, samples, values)
+        outcomes = zip((sample.question_id for sample in samples), values, strict=True)
+        by_metric[name] = _make_metric(name, dict(outcomes))
     return by_metric
 
 
@@ -301,10 +302,6 @@ async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
     except ModelError as error:
         return str(error)
     return UNDEFINED_SCORE_REASON if math.isnan(value) else min(1.0, max(0.0, value))
-
-
-def _collect(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> JudgedMetric:
-    return _make_metric(name, {sample.question_id: one for sample, one in zip(samples, results, strict=True)})
 
 
 def _make_metric(name: str, outcomes: Mapping[str, float | str]) -> JudgedMetric:

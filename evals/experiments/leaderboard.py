@@ -521,11 +521,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         )
     own = max((sum(answer.has_lost_itself for answer in run.answers.values()) for run in runs.values()), default=0)
     if own:
-        sentences.append(
-            f"{count_text(own, 'question')} retrieved itself as a document, which is left out of its own ranking."
-            if own == 1
-            else f"{own:,} questions retrieved themselves as documents, which are left out of their own rankings."
-        )
+        sentences.append(f"Left out of the ranking of a question that is itself a document: {count_text(own, 'time')}.")
     means = [run.means[metric] for run in runs.values() if metric in run.values]
     if means and min(means) >= SATURATION_SCORE:
         sentences.append(

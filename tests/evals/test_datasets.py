@@ -94,7 +94,7 @@ def test_a_question_that_is_a_document_is_left_out_of_its_own_ranking(beir: Writ
     run = score_answers(test_set, "keyword", {}, answers, ["mrr@10"])
     assert run.values["mrr@10"] == {"cats": 1.0, "fish": 1.0}  # fish is judged relevant to itself, and stays
     assert [answer.documents for answer in run.answers.values()] == [("dogs",), ("fish", "dogs")]
-    sentence = "1 question retrieved itself as a document, which is left out of its own ranking."
+    sentence = "Left out of the ranking of a question that is itself a document: 1 time."
     assert sentence in describe_weaknesses(test_set, {"keyword": run}, "mrr@10")
 
 

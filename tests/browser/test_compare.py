@@ -415,3 +415,12 @@ def test_at_200_percent_the_first_card_is_on_the_screen_and_the_strategies_are_o
     page.wait_for_function("(board) => board.scrollWidth <= board.clientWidth",
                            arg=page.locator(".st-key-board_scroll").element_handle())  # fmt: skip
     expect(page.get_by_role("button", name="Settings")).to_be_hidden()  # a tab of the inspector
+
+
+def test_at_200_percent_the_first_card_is_on_the_screen_while_judging(goto, harbour):
+    page = goto(f"/?q={QUESTION}&judge={harbour}")
+    page.set_viewport_size({"width": 720, "height": 450})
+    card = page.locator(".card").first
+    expect(card.locator(".grades")).to_be_visible()
+    expect(page.locator(".judging-hint")).to_be_hidden()
+    page.wait_for_function("(card) => card.getBoundingClientRect().top < 420", arg=card.element_handle())

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -132,6 +133,8 @@ def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
     job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.4, seconds_left=40.0, message="Embedding.")
     work = JobView(job, FileTally({"added": 1, "busy": 1, "waiting": 5}), NOON)
     assert describe_job(work) == "40%, 1 of 7 · about 40 s left · Embedding."
+    shared = replace(job, message="1 of 7 files; 2 workers")  # the workers that share a job count its files
+    assert describe_job(replace(work, job=shared)) == "40% · about 40 s left · 1 of 7 files; 2 workers"
 
 
 def test_before_anything_is_embedded_the_step_is_shown_and_no_percentage():

@@ -600,6 +600,6 @@ def _describe_counts(work: JobView) -> str:
 
 
 def _describe_progress(work: JobView) -> str:
-    if work.tally.total:
+    if work.tally.total and f" of {work.tally.total:,} " not in work.job.message:  # several workers report the count
         return progress_text(work.job.share, work.tally.settled_files, work.tally.total)
     return f"{work.job.share:.0%}" if work.job.total else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,6 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     wb.work(make_runners(wb))
     assert wb.jobs.wait(started["job_id"], timeout=120).status == "completed"
     board = agent("get_leaderboard", experiment_id=started["experiment_id"])
-    listed = {"id": started["experiment_id"], "title": "Animals", "status": "done"}
-    assert agent("list_test_sets")["test_sets"][0]["experiments"] == [listed]
     assert board["runs"][0]["answers"]["llm_calls"] == 0.0  # extracts
     assert "no price is known" in agent.failure("run_experiment", **asked, answers=True, budget=1.0)["error"]
     assert board["runs"][0]["answers"]["citation-recall"] > 0 and "keyword" in board["lift"][0]
@@ -102,33 +101,12 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert wb.promotions.current() == before  # nothing changes until a person accepts
     wrong = agent.failure("propose_promotion", strategy="nope", reason="Better", proposed_by="small")
     assert "nope" in wrong["error"]
-    code = {"llm": "python:os:getcwd"}
-    refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
-    assert refused["error"] == "Agents cannot use Python objects as parameters"
     accepted = wb.promotions.accept(proposed["proposal_id"])
-    assert accepted.strategy == "keyword"
-    assert accepted.note == "Faster, as good [It names no experiment.] (proposed by small)"
-    experiment = {"experiment_id": started["experiment_id"], "proposed_by": "small", "reason": "As good"}
-    measured = agent("propose_promotion", **experiment, strategy="keyword@main")["reason"]
-    assert measured.startswith("As good [nDCG@10 ") and "on 'Animals' (all your documents) in exp_" in measured
-    assert measured.endswith("Only agents made 6 of 6 judgments.]") and "Not decided" in measured
-    elsewhere = agent("propose_promotion", **experiment, strategy="keyword", source_id="Others")["reason"]
-    assert elsewhere.endswith("Another scope is proposed, for which the scores may not hold.]")
-    absent = agent.failure("propose_promotion", **experiment, strategy="hybrid")["error"]
-    assert absent.startswith("No finished run of 'Animals' is 'hybrid' with these parameters: ")
-    for length in (0, 401):
-        refused = agent.failure("propose_promotion", **experiment | {"reason": "x" * length}, strategy="keyword")
-        assert refused["error"] == f"The reason has {length} characters"
-    assert [one.reason for one in wb.promotions.proposals()] == [measured, elsewhere]
-    for one in wb.promotions.proposals():
-        wb.promotions.reject(one.id)
+    note = "Faster, as good [It names no experiment.] (proposed by small)"
+    assert (accepted.strategy, accepted.note) == ("keyword", note)
     assert wb.promotions.proposals() == []
     # a person's grade takes the place of the agent's
     place = ratings[0].judgment
-    both = {"question_id": place.question_id, "document": place.document, "grade": place.grade, "reason": "So"}
-    agent("judge_document", test_set="Animals", **both, rater="large")
-    pairs = agent("get_judging_pool", **asked, rater="large")["cohens_kappa"]
-    assert [(one["a"], one["b"], one["places"], one["kappa"]) for one in pairs] == [("small", "large", 1, None)] * 2
     TestSets(wb).judge("Animals", place.question_id, place.document, "partly", rater="Ada")
     assert TestSets(wb).load("Animals").qrels[place.question_id][place.document] == 1
     as_ada = {"question_id": place.question_id, "document": place.document, "grade": "not", "reason": "No"}
@@ -310,6 +288,39 @@ def test_an_agent_runs_sets_of_parameters_and_indexes(agent: Agent, wb: Workbenc
     assert agent.failure("run_experiment", **asked | code)["error"].startswith("Agents cannot use Python objects")
 
 
+def test_a_proposal_has_the_figures_of_its_experiment(agent: Agent, wb: Workbench) -> None:
+    agent("add_test_questions", title="Animals", questions=[PURR, HONEY])
+    ids = {one.title: one.id for one in wb.documents.list()}
+    for question, title in zip(wb.test_sets.load("Animals").questions, ("Cats", "Bees"), strict=True):
+        for rater in ("small", "large"):
+            place = {"question_id": question.id, "document": ids[title], "grade": "relevant", "reason": "So"}
+            agent("judge_document", test_set="Animals", **place, rater=rater)
+    strategies = ["keyword", "vector"]
+    pairs = agent("get_judging_pool", test_set="Animals", strategies=strategies)["cohens_kappa"]
+    assert [(one["a"], one["b"], one["places"], one["kappa"]) for one in pairs] == [("small", "large", 2, None)] * 2
+    made = wb.experiments.create("", "Animals", strategies, metrics=["ndcg@10"]).id
+    wb.experiments.run(made)
+    listed = {"id": made, "title": "Animals", "status": "done"}
+    assert agent("list_test_sets")["test_sets"][0]["experiments"] == [listed]
+    code = {"llm": "python:os:getcwd"}
+    refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
+    assert refused["error"] == "Agents cannot use Python objects as parameters"
+    experiment = {"experiment_id": made, "proposed_by": "small", "reason": "As good"}
+    measured = agent("propose_promotion", **experiment, strategy="keyword@main")["reason"]
+    assert measured.startswith("As good [nDCG@10 ") and "on 'Animals' (all your documents) in exp_" in measured
+    assert measured.endswith("Only agents made 2 of 2 judgments.]") and "Not decided" in measured
+    elsewhere = agent("propose_promotion", **experiment, strategy="keyword", source_id="Others")["reason"]
+    assert elsewhere.endswith("Another scope is proposed, for which the scores may not hold.]")
+    absent = agent.failure("propose_promotion", **experiment, strategy="hybrid")["error"]
+    assert absent.startswith("No finished run of 'Animals' is 'hybrid' with these parameters: ")
+    for length in (0, 401):
+        refused = agent.failure("propose_promotion", **experiment | {"reason": "x" * length}, strategy="keyword")
+        assert refused["error"] == f"The reason has {length} characters"
+    assert [one.reason for one in wb.promotions.proposals()] == [measured, elsewhere]
+    for one in wb.promotions.proposals():
+        wb.promotions.reject(one.id)
+
+
 def test_a_proposal_is_for_the_scope_that_was_measured(agent: Agent, wb: Workbench) -> None:
     agent("add_test_questions", title="Dogs", questions=[{"text": "Who barks?"}], source_id="Others")
     [dogs] = wb.documents.list(source_id=wb.corpus.sources.find("Others").id)
@@ -351,6 +362,17 @@ def test_an_agent_sets_its_bars_before_the_run(agent: Agent, wb: Workbench) -> N
         "Cats", "Cats", ["keyword", "vector"], metrics=["ndcg@10"], bars=[Bar("vector", "ndcg@10", min=0.5)]
     )
     assert "were changed: it first ran with others on" in wb.experiments.run(other.id).note
+    copied = Bar("vector", "ndcg@10", against="keyword", min_gain=0.1)
+    converse = Bar("keyword", "ndcg@10", min=0.5)
+    for title, bar, noted in (
+        ("Copy", copied, False),
+        ("Easier", replace(copied, min_gain=0.01), True),
+        ("Converse", converse, False),
+    ):
+        renamed = wb.experiments.create(
+            title, "Cats", ["keyword", "vector"], metrics=["ndcg@10"], hypothesis="Vector is better", bars=[bar]
+        )
+        assert ("Its runs were measured in 'Cats' on " in wb.experiments.run(renamed.id).note) == noted, title
     for bad in (Bar("hybrid", "ndcg@10", min=0.5), Bar("vector", "mrr@10", min=0.5), Bar("vector", "ndcg@10")):
         with pytest.raises(InvalidInput):
             wb.experiments.create("Cats", "Cats", ["keyword", "vector"], metrics=["ndcg@10"], bars=[bad])

@@ -200,7 +200,7 @@ def test_the_similarity_below_which_an_index_refuses_is_set_and_restored(
         (("strategies", "reject", "9" * 20), "Invalid number (bigint out of range); use another one."),
         (("eval", "x" * 300), f"Cannot use {'x' * 300!r} (File name too long); correct the path or its permissions."),
         (
-            ("documents", "create", "--source", "Mine", "--file", "x" * 300),
+            ("rankers", "import", "x" * 300),
             f"Cannot use {'x' * 300!r} (File name too long); correct the path or its permissions.",
         ),
     ],

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_folders_are_walked_in_sorted_order(folder: Path) -> None:
-    names = [str(path.relative_to(folder)) for path in discover([folder])]
+    names = [str(path.relative_to(folder)) for path in discover([folder]).files]
     assert names == ["README", "a/c.py", "a/z.txt", "b.md"]
 
 

@@ -126,7 +126,7 @@ def test_an_ingest_whose_source_is_deleted_ends_with_a_sentence(wb: Workbench, f
         if any(each.id == source.id for each in wb.sources.list()):
             wb.sources.delete(source.id)
 
-    with pytest.raises(StatementRejected, match=r"^The source was deleted at the same time; choose another one, or"):
+    with pytest.raises(StatementRejected, match=r"^The source has just been deleted; choose or create another one"):
         wb.ingest(folder(files), source="Garden", on_progress=delete)
     assert (wb.sources.count(), wb.documents.count(), wb.search("rosemary").results) == (0, 0, ())
 

@@ -190,8 +190,6 @@ def _read_content(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the content and the fields of a document as keyword arguments."""
     if arguments.file is not None and arguments.text is not None:
         raise InvalidInput("Use either --file or --text, not both.")
-    if arguments.file is not None and not Path(arguments.file).is_file():
-        raise UnreadableDocument(f"No such file: {arguments.file!r}.")
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     path = Path(arguments.file) if arguments.file is not None else None
     about = {"title": arguments.title, "url": arguments.url}

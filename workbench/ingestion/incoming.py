@@ -531,7 +531,7 @@ def find_conversations(path: Path, workspace: Path) -> list[Conversation]:
     below = [conversation for conversation in list_conversations(workspace) if conversation.path.is_relative_to(path)]
     if below or path == workspace:
         return below
-    files = [path] if path.is_file() else list(discover([path]))
+    files = [path] if path.is_file() else discover([path]).files
     inside = (file for file in files if is_inside(file, workspace))
     return [Conversation(file.relative_to(workspace).as_posix(), file) for file in inside]
 
@@ -568,7 +568,7 @@ def list_conversation_files(conversation: Conversation, workspace: Path) -> list
     """Return a conversation's readable files by path. Links that lead out of the workspace are skipped."""
     if conversation.path.is_file():
         return [conversation.path] if is_inside(conversation.path, workspace) else []
-    return [file for file in discover([conversation.path]) if is_inside(file, workspace)]
+    return [file for file in discover([conversation.path]).files if is_inside(file, workspace)]
 
 
 def _read_text(conversation: Conversation, files: list[Path]) -> bytes:

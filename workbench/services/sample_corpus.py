@@ -16,7 +16,7 @@ SAMPLE_TAGS = ("sample",)
 def read_sample_files() -> list[tuple[str, bytes]]:
     """Return the sample's articles as uploads (name, bytes), with the names that ``load_sample`` gives them."""
     root = articles_dir()
-    return [(path.relative_to(root).as_posix(), path.read_bytes()) for path in discover([root])]
+    return [(path.relative_to(root).as_posix(), path.read_bytes()) for path in discover([root]).files]
 
 
 def load_sample(

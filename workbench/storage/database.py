@@ -96,9 +96,7 @@ def translate_errors(url: str) -> Generator[None]:
     except psycopg.errors.ForeignKeyViolation as error:
         detail = error.diag.message_detail or ""  # 'Key (source_id)=(src_…) is not present in table "sources".'
         kind = next((kind for table, kind in _KINDS.items() if f'table "{table}"' in detail), "row")
-        raise StatementRejected(
-            f"The {kind} was deleted at the same time; choose another one, or create it again."
-        ) from error
+        raise StatementRejected(f"The {kind} has just been deleted; choose or create another one.") from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
             f"The disk of the database at {describe_url(url)} is full; free some space on it, then try again."

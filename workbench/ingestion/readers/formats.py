@@ -338,16 +338,10 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files to read, in order and without duplicates, and the skipped paths. Iterates over the files."""
+    """The files to read, in order and without duplicates, and the skipped paths."""
 
     files: tuple[Path, ...]
     skipped: tuple[SkippedPath, ...]
-
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self.files)
-
-    def __len__(self) -> int:
-        return len(self.files)
 
 
 def discover(paths: Iterable[Path | str]) -> Discovery:

@@ -753,7 +753,9 @@ def judge_gain(title: str, bar: Bar, mean: float, difference: Difference) -> Ver
 
 
 def describe_changed_bars(experiment: Experiment, stored: Sequence[Experiment]) -> list[str]:
-    """Return a sentence if an experiment ran with other bars before, or if its runs were measured before without any.
+    """Return a sentence if an experiment ran with other bars before, or if its runs were measured before its bars.
+
+    The latter is so if they were measured without bars, or with another bar for the same comparison.
 
     ``stored`` are the experiments on its test set, the newest first.
     """
@@ -769,10 +771,13 @@ def describe_changed_bars(experiment: Experiment, stored: Sequence[Experiment]) 
             f"{other[-1].created_at:%Y-%m-%d %H:%M}; the present ones are from {since}."
         ]
     labels = {cell.label for cell in present.cells}
+    compared = {(bar.run, bar.metric, bar.against) for bar in present.planned_bars}
     earlier = [
         one
         for one in before
-        if (one.bars_hash, one.test_set_hash, one.corpus_hash) == ("", present.test_set_hash, present.corpus_hash)
+        if (one.test_set_hash, one.corpus_hash) == (present.test_set_hash, present.corpus_hash)
+        and one.bars_hash != present.bars_hash
+        and (not one.bars_hash or compared & {(bar.run, bar.metric, bar.against) for bar in one.planned_bars})
         and labels & {cell.label for cell in one.cells}
     ]
     if not earlier:

@@ -300,8 +300,6 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: {pages} could not be read.")
     if pages := _format_pages(metadata.get("damaged_pages")):
         notes.append(f"{name}: {pages} could be read only in part, because the file is damaged.")
-    if pages := _format_pages(metadata.get("damaged_pages")):
-        notes.append(f"{name}: {pages} could be read only in part, because the file is damaged.")
     if pages := _format_pages(metadata.get("unread_pictures")):
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):

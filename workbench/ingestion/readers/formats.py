@@ -61,7 +61,7 @@ class Reader:
     media_types: tuple[str, ...] = ()  # media types of the format. The original is stored with the first one.
     is_prose: bool = False  # True for plain text and Markdown, whose bytes are the text
     keeps_original: bool = False  # True if the app shows the file itself next to its text
-    # Reads as ``read`` does, reports slow pages, and can leave pages out.
+    # Reads as ``read`` does, reports its pages, and can leave pages out.
     read_pages: Callable[[bytes, str, OnPage | None, Collection[int]], Draft] | None = None
     needs_ocr: bool = False  # True if the format can only be read with the extra ``ocr``
     beside_from: int = MIN_ISOLATED_TEXT_BYTES  # minimum size in bytes for reading a file in a separate process
@@ -226,7 +226,7 @@ def read_bytes(
     Args:
         data: Contents of the file.
         name: File name; its suffix selects the reader.
-        on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
+        on_page: Called for each page of a PDF or an image; may raise ``Cancelled``.
         parser: Separate process for formats whose parser can crash or use much memory.
         options: Encoding of texts, and whether hidden parts are left out.
 

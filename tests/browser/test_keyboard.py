@@ -94,6 +94,19 @@ def test_the_focus_follows_from_a_lost_question_to_compare(goto, measured):
 
 
 @pytest.mark.parametrize(
+    ("path", "focused"),
+    [
+        ("/", ".st-key-question input"),
+        ("/?q=tide gauge", ".card .title"),
+        ("/library", "h1"),
+        ("/system?view=setup", "h1"),
+    ],
+)
+def test_a_page_that_is_opened_by_its_address_has_the_focus_on_its_content(goto, path, focused):
+    expect(goto(path).locator(focused).first).to_be_focused()
+
+
+@pytest.mark.parametrize(
     ("path", "typed", "opened"),
     [
         ("/?q=tide gauge", "export", "[data-testid=stPopoverBody] >> text=Markdown"),

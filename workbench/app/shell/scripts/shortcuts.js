@@ -296,10 +296,10 @@ function closeInspector(root) {
   if (!root.querySelector("dialog[open]") && !document.querySelector(COVERS)) document.querySelector(".st-key-inspector_close button")?.click();
 }
 
-// If the element with the focus is removed, the focus returns to what had it before a dialog, else to the results, the empty question or the title.
+// If the element with the focus is removed, or none has it as after loading, the focus returns to what had it before a dialog, else to the results, the empty question or the title.
 function keepFocus() {
-  let inside = document.body, before = inside;
-  document.addEventListener("focusin", (event) => {
+  let inside = document.createElement("i"), before = inside;
+  for (const kind of ["focusin", "focusout"]) document.addEventListener(kind, (event) => {  // within a component only the latter
     [inside] = event.composedPath();
     if (!event.target.closest(COVERS)) before = inside;
   });
@@ -310,6 +310,7 @@ function keepFocus() {
     if (next?.matches("h1")) next.tabIndex = -1;
     next?.focus({ preventScroll: true });
   };
+  setTimeout(back, PAUSE);
   new MutationObserver(() => { if (!inside.isConnected) setTimeout(back, PAUSE); }).observe(document.body, { childList: true, subtree: true });
 }
 

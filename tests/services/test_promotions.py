@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg import sql
 
@@ -140,3 +143,29 @@ def test_an_ingest_does_not_fail_because_the_model_of_a_promoted_index_is_gone(
     places.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nowhere:gone' WHERE name = 'second'"))
     assert places.ingest(folder({"c.md": "A quince."}, "later"), source="Later").added == 1
     assert "second lacks 1 document; run 'workbench indexes build second'" in places.search("token").degraded
+
+
+def test_a_proposal_that_two_people_accept_at_the_same_moment_is_promoted_once(
+    places: Workbench, database_url: str
+) -> None:
+    proposal = places.promotions.propose("vector", "Finds paraphrases")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with psycopg.connect(database_url) as holder, psycopg.connect(database_url, autocommit=True) as observer:
+        holder.execute("SELECT pg_advisory_xact_lock(hashtext('workbench promotions'))")
+        with ThreadPoolExecutor(2) as people:
+            accepted = [people.submit(places.promotions.accept, proposal.id) for _ in range(2)]
+            while observer.execute(waiting).fetchone() != (2,):  # both have read the open proposal
+                time.sleep(0.02)
+            holder.rollback()
+            errors = [one.exception() for one in accepted]
+    assert [type(error) for error in errors if error] == [NotFound]
+    assert [one.strategy for one in places.promotions.history()] == ["vector"]
+    assert places.promotions.proposals() == []
+
+
+def test_a_proposal_that_cannot_be_promoted_stays_open(places: Workbench) -> None:
+    places.indexes.create("other", embedding_model="hash")
+    proposal = places.promotions.propose("vector@other", "Smaller")
+    with pytest.raises(Conflict, match="finish building it first"):
+        places.promotions.accept(proposal.id)
+    assert [one.id for one in places.promotions.proposals()] == [proposal.id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from workbench.errors import Conflict, InvalidInput, NotFound, ScopeError
+from workbench.errors import Conflict, InvalidInput, ScopeError
 from workbench.retrieval.parameters import DEFAULT_RANKER
 from workbench.retrieval.ranker import check_name, check_weights, dump_ranker, load_default_ranker, parse_ranker
 from workbench.retrieval.strategies import (
@@ -144,26 +144,17 @@ class PromotionService:
 
     def accept(self, proposal_id: int) -> Promotion:
         """Promote what was proposed. Raises NotFound if it is not open, and the errors of ``promote``."""
-        one = self._open_proposal(proposal_id)
-        by = f" (proposed by {one.proposed_by})" if one.proposed_by else ""
-        promoted = self.promote(
-            one.strategy, scope=one.scope, parameters=one.parameters, index=one.index, note=f"{one.reason}{by}",
-            rival=one.rival,
-        )  # fmt: skip
-        self._corpus.proposals.decide(one.id, accepted=True)
-        return promoted
+        with self._corpus.proposals.decide(proposal_id, accepted=True) as one:
+            by = f" (proposed by {one.proposed_by})" if one.proposed_by else ""
+            return self.promote(
+                one.strategy, scope=one.scope, parameters=one.parameters, index=one.index, note=f"{one.reason}{by}",
+                rival=one.rival,
+            )  # fmt: skip
 
     def reject(self, proposal_id: int) -> Proposal:
         """Reject a proposal. Raises NotFound if it is not open."""
-        one = self._open_proposal(proposal_id)
-        self._corpus.proposals.decide(one.id, accepted=False)
-        return one
-
-    def _open_proposal(self, proposal_id: int) -> Proposal:
-        found = self._corpus.proposals.list(proposal_id)
-        if not found:
-            raise NotFound("proposal", str(proposal_id), "List the proposals with 'workbench strategies proposals'.")
-        return found[0]
+        with self._corpus.proposals.decide(proposal_id, accepted=False) as one:
+            return one
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
         """Undo a scope's newest promotion, and return the one now in effect (None for the built-in default).

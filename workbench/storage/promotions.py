@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from psycopg.types.json import Jsonb
 
@@ -65,9 +66,15 @@ class Proposals(Table):
         """Return the open proposals, or the one with an id."""
         return [Proposal(**row) for row in self._rows("proposal_list", {"id": proposal_id})]
 
-    def decide(self, proposal_id: int, *, accepted: bool) -> bool:
-        """Close a proposal; False if it is closed already."""
-        return self._row("proposal_decide", {"id": proposal_id, "accepted": accepted}) is not None
+    @contextmanager
+    def decide(self, proposal_id: int, *, accepted: bool) -> Generator[Proposal]:
+        """Yield an open proposal and close it, unless the block fails; other decisions wait. Raises NotFound."""
+        open_ones, values = self.list(proposal_id), {"id": proposal_id, "accepted": accepted}
+        missing = NotFound("proposal", str(proposal_id), "List the proposals with 'workbench strategies proposals'.")
+        with self._database.transaction() as connection:
+            if connection.execute(statement("proposal_decide"), values).fetchone() is None:
+                raise missing
+            yield open_ones[0]
 
 
 def _promotion(row: Row) -> Promotion:

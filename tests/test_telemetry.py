@@ -17,6 +17,7 @@ import pytest
 from mcp import Client
 from urllib3 import PoolManager, Retry
 
+from evals.background import enqueue_experiment
 from tests.mcp_app.processes import environment, over_stdio, serving
 from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
@@ -65,21 +66,38 @@ def test_a_search_reports_its_strategy_its_steps_and_times_and_no_word_of_it(
     assert not [word for word in (*QUESTION.split(), "cats", "sleeps") if word.encode() in everything]
 
 
+def work(wb: Workbench, collector: Collector, job_id: str) -> None:
+    """Run a worker in a separate process until it has done a job."""
+    environment_of_worker = environment(wb.settings, **collector.environment)
+    worker = subprocess.Popen([sys.executable, "-m", "workbench.cli", "worker"], env=environment_of_worker)
+    try:
+        assert wb.jobs.wait(job_id, timeout=60).status == "completed"
+    finally:
+        worker.terminate()
+        worker.wait(60)
+
+
 def test_a_job_reports_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[..., Path]) -> None:
     queued = ran(wb.settings, {}, "ingest", str(folder(DOCS)), "--background", "--json")
     job = wb.jobs.get(json.loads(queued.stdout)["job"])
     with collecting() as collector:
-        environment_of_worker = environment(wb.settings, **collector.environment)
-        worker = subprocess.Popen([sys.executable, "-m", "workbench.cli", "worker"], env=environment_of_worker)
-        try:
-            assert wb.jobs.wait(job.id, timeout=60).status == "completed"
-        finally:
-            worker.terminate()
-            worker.wait(60)
+        work(wb, collector, job.id)
     span = named(collector, "job ingest")
     told = attributes(span)
     assert (told["workbench.kind"], told["workbench.job"], told["workbench.with_errors"]) == ("ingest", job.id, False)
     assert {s.parent_span_id for s in collector.spans if s.name.startswith("ingest ")} == {span.span_id}
+
+
+def test_the_answers_of_an_experiment_are_in_the_trace_of_its_job(wb: Workbench, folder: Callable[..., Path]) -> None:
+    texts = [{"_id": name, "text": text} for name, text in DOCS.items()]
+    files = {"corpus.jsonl": texts, "queries.jsonl": [{"_id": "q1", "text": QUESTION}]}
+    test_set = folder({name: "\n".join(map(json.dumps, rows)) for name, rows in files.items()} | {
+        "qrels.tsv": "q1\tcats.md\t1"}, "set")  # fmt: skip
+    made = wb.experiments.create("", wb.test_sets.from_folder(test_set).id, ["keyword"], answers=True)
+    with collecting() as collector:
+        work(wb, collector, enqueue_experiment(wb, made.id).id)
+    job, asked = named(collector, "job experiment"), named(collector, "ask keyword")
+    assert (asked.trace_id, asked.parent_span_id) == (job.trace_id, job.span_id)
 
 
 def test_an_ingest_and_a_build_report_their_index_and_counts_and_no_word_of_a_document(

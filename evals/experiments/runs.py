@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, partial
@@ -444,10 +445,11 @@ POLL_INTERVAL_S = 0.2  # seconds between checks of a stop
 def run_stoppable(work: Callable[[], T], should_stop: ShouldStop | None) -> T:
     """Return the result of work in a thread, which is abandoned if a stop is requested. Raises Cancelled."""
     outcome: Future[T] = Future()
+    context = copy_context()  # of its telemetry
 
     def run() -> None:
         try:
-            outcome.set_result(work())
+            outcome.set_result(context.run(work))
         except BaseException as error:  # noqa: BLE001 - raised by the caller
             outcome.set_exception(error)
 

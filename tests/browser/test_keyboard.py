@@ -100,10 +100,21 @@ def test_the_focus_follows_from_a_lost_question_to_compare(goto, measured):
         ("/?q=tide gauge", ".card .title"),
         ("/library", "h1"),
         ("/system?view=setup", "h1"),
+        ("/nowhere", ".wb-state h2"),
+        ("/?q=tide gauge&source=none", ".wb-state h2"),
     ],
 )
 def test_a_page_that_is_opened_by_its_address_has_the_focus_on_its_content(goto, path, focused):
     expect(goto(path).locator(focused).first).to_be_focused()
+
+
+def test_a_question_that_is_opened_by_its_address_shows_its_focus_to_the_keyboard_only(goto):
+    page = goto("/?q=tide gauge")
+    expect(page.locator(".card .title").first).to_be_focused()
+    expect(page.locator(".title:focus-visible, .card.lit")).to_have_count(0)
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".title:focus-visible")).to_have_count(1)
+    expect(page.locator(".card.lit").first).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -458,7 +458,7 @@ function listen(root) {
 function followPointer(root) {
   const arrive = (event) => {
     const item = event.target.closest?.(".card");
-    if (item) root.follow(item.dataset.id, event.type === "mouseover");  // the focus lights a passage without dimming the others
+    if (item && (event.type === "mouseover" || event.target.matches(":focus-visible"))) root.follow(item.dataset.id, event.type === "mouseover");  // the keyboard's focus lights a passage without dimming the others
     else if (event.type === "mouseover" && !event.target.closest?.(".bump")) root.follow(null);
   };
   const leave = (event) => {
@@ -479,8 +479,8 @@ function lasting(data) {
 function takeFocus(root, judgingStarts) {
   const first = root.querySelector(".card .title");
   if (!first || !(window.workbenchEntered || (judgingStarts && !document.activeElement?.matches("input, textarea, select")))) return;
+  first.focus({ preventScroll: true, ...(!judgingStarts && window.workbenchEntered) });
   window.workbenchEntered = false;
-  first.focus({ preventScroll: true });
 }
 
 function show(root, data) {

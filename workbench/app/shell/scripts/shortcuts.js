@@ -298,20 +298,21 @@ function closeInspector(root) {
 
 // If the element with the focus is removed, or none has it as after loading, the focus returns to what had it before a dialog, else to the results, the empty question or the title.
 function keepFocus() {
-  let inside = document.createElement("i"), before = inside;
+  let inside = null, before = null;
   for (const kind of ["focusin", "focusout"]) document.addEventListener(kind, (event) => {  // within a component only the latter
     [inside] = event.composedPath();
     if (!event.target.closest(COVERS)) before = inside;
   });
   const back = () => {
-    if (document.activeElement !== document.body || inside.isConnected) return;
-    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll(".st-key-question input:placeholder-shown"), ...document.querySelectorAll("[data-testid=stMain] h1")].find((one) => one.isConnected);
-    window.workbenchEntered = !next;  // the board takes it when it is drawn
-    if (next?.matches("h1")) next.tabIndex = -1;
-    next?.focus({ preventScroll: true });
+    if (document.activeElement !== document.body || inside?.isConnected) return;
+    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll(".st-key-question input:placeholder-shown"), ...document.querySelectorAll("[data-testid=stMain] :is(h1, .wb-state h2)")].find((one) => one?.isConnected);
+    const how = { preventScroll: true, focusVisible: inside ? undefined : false };  // after loading, the keyboard has not been used
+    window.workbenchEntered = !next && how;  // the board takes it when it is drawn
+    if (next?.matches("h1, h2")) next.tabIndex = -1;
+    next?.focus(how);
   };
   setTimeout(back, PAUSE);
-  new MutationObserver(() => { if (!inside.isConnected) setTimeout(back, PAUSE); }).observe(document.body, { childList: true, subtree: true });
+  new MutationObserver(() => { if (!inside?.isConnected) setTimeout(back, PAUSE); }).observe(document.body, { childList: true, subtree: true });
 }
 
 const isFinding = (event) => (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
@@ -333,8 +334,7 @@ function onKey(event) {
 export default function (component) {
   const root = component.parentElement.querySelector(".root");
   if (!root.dialogs) root.dialogs = { root, keys: keysDialog(root), palette: paletteDialog(root) };
-  const send = (scheme) => component.setTriggerValue("theme", scheme);
-  window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, send };
+  window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, send: (scheme) => component.setTriggerValue("theme", scheme) };
   window.workbenchTheme.follow?.();
   window.workbenchDialogs = root.dialogs;  // each page has its own root
   if (window.workbenchShortcuts) return;

@@ -184,3 +184,21 @@ def test_names_without_a_mark_are_decoded_as_texts_are(names: list[str], encodin
         archive.writestr("日本語.txt", b"x")  # marked
     members, _ = list_zip_members(stream.getvalue())
     assert [member.name for member in members] == [*names, "日本語.txt"]
+
+
+def test_names_in_utf8_stay_if_others_of_the_archive_are_not() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, encoding in (("Отчёт за год.txt", "utf-8"), ("Смета.txt", "cp866"), ("Приказ о мерах.txt", "cp866")):
+            archive.writestr(UnmarkedName(name.encode(encoding).decode("cp437")), b"x")
+    members, _ = list_zip_members(stream.getvalue())
+    assert [member.name for member in members] == ["Отчёт за год.txt", "Смета.txt", "Приказ о мерах.txt"]
+
+
+def test_a_line_break_in_a_name_does_not_move_the_names_of_others() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("a\nb é.txt", "ü.txt"):
+            archive.writestr(UnmarkedName(name.encode().decode("cp437")), b"x")
+    members, _ = list_zip_members(stream.getvalue())
+    assert [member.name for member in members] == ["a\nb é.txt", "ü.txt"]

@@ -41,6 +41,7 @@ from workbench.types import HIDDEN_FILES, IngestFailure, format_left_out
 
 ZIP_SUFFIX = ".zip"
 UTF8_NAME_FLAG = 0x800  # of a member; else zipfile decodes its name as CP437
+MAX_BYTES_BY_CHANCE = 2  # more than characters, of a name in another encoding that is UTF-8 by chance
 MAX_UNPACKED_BYTES = GB  # total bytes of an uploaded archive's files, which are held in memory
 
 
@@ -104,15 +105,22 @@ def _name_members(infos: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, zipfi
 
 
 def _decode_names(names: Sequence[str]) -> dict[str, str]:
-    """Return names of members, read as CP437, in their own encoding: UTF-8, or the code page of an old system."""
-    foreign = [name for name in names if not name.isascii()]
-    written = "\n".join(foreign).encode("cp437", "replace")
-    try:
-        decoded = written.decode().split("\n")
-    except UnicodeDecodeError:
+    """Return names of members, read as CP437, in their own encoding: UTF-8, or the code page of an old system.
+
+    If some are not UTF-8, others may be by chance, unless they have several characters that are.
+    """
+    written = {name: name.encode("cp437", "replace") for name in names if not name.isascii()}
+    decoded = {name: data.decode(errors="replace") for name, data in written.items()}
+    if any(text.encode() != written[name] for name, text in decoded.items()):
+        foreign = [
+            name
+            for name, text in decoded.items()
+            if text.encode() != written[name] or len(written[name]) - len(text) <= MAX_BYTES_BY_CHANCE
+        ]
         stems = "\n".join(str(PurePosixPath(name).with_suffix("")) for name in foreign).encode("cp437", "replace")
-        decoded = written.decode(guess_name_encoding(stems), "replace").split("\n")
-    return dict(zip(foreign, decoded, strict=False))  # one empty string if there is none
+        codec = guess_name_encoding(stems)
+        decoded |= {name: written[name].decode(codec, "replace") for name in foreign}
+    return decoded
 
 
 def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:

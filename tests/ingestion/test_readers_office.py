@@ -226,6 +226,7 @@ def read_rich(text: bytes) -> RawDocument:
     (rb"a|b\par\trowd\intbl A|1\cell B1\par B2\cell\row\trowd\intbl A2\cell C\cell\row\pard End\par",
      "a|b\n\n| A\\|1 | B1 B2 |\n| --- | --- |\n| A2 | C |\n\nEnd"),
     (rb"left\column right", "left\n\nright"),
+    (rb"C:\\column and \\columnwidth", r"C:\column and \columnwidth"),
 ])  # fmt: skip
 def test_raised_figures_fonts_list_numbers_and_cells_of_rich_text(source: bytes, text: str) -> None:
     assert read_rich(source).text.strip() == text

@@ -51,7 +51,9 @@ MAX_UNPACKED_BYTES = GB
 DAMAGED_PARTS = "damaged parts of the file"
 UNDESCRIBED = "images without alternative text"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
-GENERATOR_NOTE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # no description
+GENERATOR_NOTE = re.compile(  # no description, and the dates of the templates of python-docx and python-pptx
+    r"\s*generated (?:by|using|with) |2013-12-23T23:15:00Z|2013-01-27T09:1[45]:\d\dZ", re.IGNORECASE
+)
 INTERNAL_PROPERTY = re.compile(  # names of properties that programs add
     r"_|MSIP_|ContentTypeId|MediaService|KSO|ICV$|ZOTERO|Mendeley|AppVersion|DocSecurity|HyperlinksChanged|LinksUpToDate"
     "|ScaleCrop|ShareDoc"
@@ -254,7 +256,7 @@ def _read_properties(elements: Iterable[XmlElement], names: Mapping[str, str]) -
     """Return the texts of elements by the name of their property; several authors are joined."""
     properties: dict[str, str] = {}
     for element in elements:
-        key, text = names.get(local_name(element)), (element.text or "").strip()
+        key, text = names.get(element.get("property") or local_name(element)), (element.text or "").strip()
         if key and text and not GENERATOR_NOTE.match(text) and (key not in properties or key == "author"):
             properties[key] = ", ".join(filter(None, (properties.get(key), text)))
     return properties
@@ -1373,6 +1375,7 @@ RTF_TOKEN = re.compile(
     r"|\\(?P<word>[a-z]+)(?P<number>-?\d+)? ?|\\.?",
     re.IGNORECASE | re.DOTALL,
 )
+RTF_COLUMN = re.compile(r"(?<!\\)((?:\\\\)*)\\column\b")  # its end; "\\column" is a text
 RTF_FONT_WITHOUT_CHARSET = re.compile(r"(\\f\d+)(?![^;]{0,200}\\fcharset)")
 # Characters that no text may have: for a bar that is not the end of a cell, and around texts with a property.
 RTF_BAR = "\ufdd0"
@@ -1402,7 +1405,8 @@ def read_rtf(data: bytes, name: str) -> Draft:
     codec = find_codec(f"windows-{int(page[1])}" if page else None) or ("mac_roman" if is_mac else "cp1252")
     source, deleted = RTF_DELETED.subn("", data.lstrip().decode(codec, "replace"))
     leave_out(DELETED_TEXTS, deleted)
-    source = source.replace("{\\pntext", "{\\listtext").replace("\\column", "\\page").replace("\\ansicpg10000", "")
+    source = source.replace("{\\pntext", "{\\listtext").replace("\\ansicpg10000", "")
+    source = RTF_COLUMN.sub(r"\1\\page", source)
     source = RTF_FONT_WITHOUT_CHARSET.sub(r"\1\\fcharset1", source)  # which striprtf takes from the next font
 
     def convert(rtf: str) -> str:
@@ -1835,6 +1839,7 @@ EPUB_PROPERTIES = {
     "creator": "author",
     "publisher": "publisher",
     "date": "date",
+    "dcterms:modified": "modified",
     "language": "language",
 }
 

@@ -787,6 +787,15 @@ def test_dates_of_pages_are_those_of_the_page() -> None:
         page_date("", f'<time class="entry-date published" datetime="2030-03-05">5 March</time>{other}') == "2030-03-05"
     )
     assert page_date("", f'<time pubdate datetime="2030-03-05">5 March</time>{other}') == "2030-03-05"
+    assert page_date('<meta name="last-modified-by" content="Jo"><meta name="last-modified" content="2030-03-05">') == (
+        "2030-03-05"
+    )
+    assert page_date('<meta name="unpublished" content="2031-01-01">') == "None"
+    for around in ('class="comment-body"', 'itemprop="review"', 'itemprop="comment"'):
+        time = f'<div {around}><time class="posted" itemprop="dateCreated" datetime="203{{}}-01-01">x</time></div>'
+        assert page_date("", time.format(1) + time.format(2)) == "None", around
+    review = '<b itemprop="author">Troll</b>'
+    assert "author" not in read(f"<html><body><p>Kelp grows.</p>{review}</body></html>", "a.html").metadata
     assert page_date("", "<time>5 March 2030</time>") == page_date("", '<b itemprop="dateModified">5.3.2030</b>')
     assert page_date("", '<time>5 March 2030</time> from <time datetime="10:00">ten</time>') == "2030-03-05"
 
@@ -805,6 +814,8 @@ def test_dates_in_other_signs_are_read_and_placeholders_are_not() -> None:
     assert str(document_date(read(feed, "a.rss").metadata)) == "2030-03-05"
     atom = '<feed><entry><updated xml:lang="en">2030-03-05</updated></entry></feed>'
     assert str(document_date(read(atom, "a.atom").metadata)) == "2030-03-05"
+    book = "<book><published>Kelp and Sons of the harbour, 2030-03-05 to 2031</published></book>"
+    assert "updated" not in read(book, "a.xml").metadata
 
 
 def test_a_file_without_a_time_of_change_has_no_date(tmp_path: Path) -> None:

@@ -567,11 +567,12 @@ MAX_LINKED_DATES = 50  # examined in a block; a page's comments may have thousan
 META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "citation_author": "author"}
 DATE_NAMES = {  # names of tags with a date, and classes of <time>, by key in the metadata
     "modified": re.compile("modified|lastmod|updated|last[_-]?update|revised"),
-    "published": re.compile("publish(?:ed|[_-]?date)|pub(?:lication)?[_-]?date|release[_-]?date|posted|issued"),
+    "published": re.compile("(?<!un)publish(?:ed|[_-]?date)|pub(?:lication)?[_-]?date|release[_-]?date|posted|issued"),
     "created": re.compile("created"),
     "date": re.compile(r"^(?:(?:dc|dcterms|citation|article|sailthru)[.:_-](?:online_)?)?date$"),
 }
 YEAR = re.compile(r"\d{4}")
+COMMENT_NAME = re.compile(r"(?:^|\s)(?:comment(?:$|[\s_-])|review$)")  # a class, or the itemprop after it
 MAX_DATE_CHARS = 40  # of the text of a tag that is read if it has no attribute with the date
 
 
@@ -1254,8 +1255,11 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     for tag in root.xpath("//meta | //time | //*[@itemprop]"):
         attributes = (*META_ATTRIBUTES, "class") if tag.tag == "time" else META_ATTRIBUTES
         name = "pubdate" if "pubdate" in tag.attrib else next(filter(None, map(tag.get, attributes)), "").lower()
-        if (key := META_NAMES.get(name) or _date_key(name)) and (content := _read_content(tag)):
-            metadata.setdefault(key, content)
+        date = _date_key(name)
+        key = date or (META_NAMES.get(name) if tag.tag == "meta" else None)
+        if key and key not in metadata and (content := _read_content(tag)):
+            is_own = date is None or (any(map(str.isdigit, content)) and not _is_in_comment(tag))
+            metadata |= {key: content} if is_own else {}
     for block in root.iterfind(LINKED_DATA_PATH):
         text = block.text or ""
         found = {  # by depth, because dates of the page are outside those of its comments and reviews
@@ -1276,6 +1280,11 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
 def _date_key(name: str) -> str | None:
     """Return the key in the metadata for a tag's date, by the tag's name in lower case; None if it has none."""
     return next((key for key, words in DATE_NAMES.items() if words.search(name)), None)
+
+
+def _is_in_comment(tag: HtmlElement) -> bool:
+    around = (tag, *tag.iterancestors())
+    return any(COMMENT_NAME.search(f"{one.get('class', '')} {one.get('itemprop', '')}") for one in around)
 
 
 def _read_content(tag: HtmlElement) -> str:

@@ -616,7 +616,7 @@ LANGUAGES_BY_SUFFIX = {
 
 
 FEED_DATE = re.compile(  # of RSS and Atom
-    r"<(?:pubDate|lastBuildDate|updated|published|dc:date)\b[^>]*>\s*(?:<!\[CDATA\[)?\s*([^<\]]{4,40})"
+    r"<(?:pubDate|lastBuildDate|updated|published|dc:date)\b[^<>]*>\s*+(?:<!\[CDATA\[\s*+)?([^<\]\s][^<\]]{3,39})(?:\]\]>\s*)?</"
 )
 
 

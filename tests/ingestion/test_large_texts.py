@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from tests.ingestion import large_text_process
 from workbench import Scope, Workbench
 from workbench.ingestion import embedding, writing
 from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, spans
+from workbench.ingestion.readers.pdf.layout import SPLIT_MARK
+from workbench.ingestion.readers.plain_text import FEED_DATE
 from workbench.models.hashing import HashEncoder
 from workbench.storage.database import Row
 
@@ -104,3 +108,11 @@ def test_a_line_of_a_million_blanks_is_normalised_and_cut_in_seconds(wb: Workben
     report = wb.ingest([tmp_path], source="Blanks")
     assert report.added == 1
     assert wb.search("sluice", "keyword", scope=Scope(sources=(report.source_id,)))[0].path == "blank.txt"
+
+
+@pytest.mark.parametrize(("pattern", "text"), [(SPLIT_MARK, "字" * 60_000), (FEED_DATE, "<updated " * 60_000)])
+def test_hostile_texts_are_searched_in_linear_time(pattern: re.Pattern[str], text: str) -> None:
+    """Quadratic time took more than 20 seconds of the processor."""
+    before = time.process_time()
+    assert pattern.search(text) is None
+    assert time.process_time() - before < 2

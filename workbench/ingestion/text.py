@@ -182,6 +182,9 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     return text
 
 
+TWO_BYTE_CHARACTER = re.compile("[\x80-\u07ff]")  # in UTF-8
+
+
 def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
     """Return the encoding of bytes without a byte order mark, and the text if all of them can be decoded."""
     if (unmarked := _find_unmarked_utf16(data[:SAMPLE_BYTES])) is not None:
@@ -192,8 +195,8 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
     if codec is None and ISO_2022_JP.search(data):
         codec = "iso2022_jp_ext"
     if data.isascii() or codec in MULTI_BYTE_CODECS:
-        outside = [char for char in _try_decode(data, "utf-8") or "" if char > "\x7f"]
-        is_utf8 = len(outside) > 1 and min(outside) > "\u07ff"  # characters of three bytes, not pairs by chance
+        text = (None if data.isascii() else _try_decode(data, "utf-8")) or ""
+        is_utf8 = len(data) > len(text) + 3 and text > "" and not TWO_BYTE_CHARACTER.search(text)  # not pairs by chance
         for encoding in filter(None, ("utf-8" if is_utf8 else codec, "utf-8")):
             if (text := _try_decode(data, encoding)) is not None:
                 return (encoding if text != data.decode("utf-8", "replace") else "utf-8"), text

@@ -254,7 +254,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     """Return the cells that have a value or a link, regardless of the size the sheet declares."""
     sheet, formulas = SheetRows(), _Formulas()
     merged: list[tuple[CellPlace, CellPlace]] = []  # first and last cell
-    number = 0
+    number = last = 0
     for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation"):
         local = str(element.tag).rpartition("}")[2]
         if local == "dataValidation":  # a formula with quotes is the list of allowed values, others refer to cells
@@ -285,7 +285,8 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
         number = int(given) if given.isdecimal() else number + 1
         if element.find("{*}c/*") is not None and (cells := _row_cells(book, element, number, formulas)):
             is_repeated = not cells.keys().isdisjoint(sheet.rows.get(number, {}))
-            number = max(sheet.rows) + 1 if is_repeated else number
+            number = last + 1 if is_repeated else number
+            last = max(last, number)
             sheet.rows.setdefault(number, {}).update(cells)
             if _is_hidden(element):
                 sheet.hidden.add(number)

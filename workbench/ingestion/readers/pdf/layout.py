@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -248,7 +249,7 @@ MIN_TALLER_SHARE = 0.005  # of a line's height by which lines of one font are hi
 MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
     r"[^\W\d_]\d{1,2}(?![\w-])|[)\]”’\"%]\d|[a-z][.;:,]\d|,\d{3}\d{1,2}(?![\d,])|\b10[-−]?[1-9]\d?\b|\b\d{5}\b"
 )
-SPLIT_MARK = re.compile(r"(\S+)\r\n([-−]?\d{1,2})(?!\S)")
+SPLIT_MARK = re.compile(r"(?<!\S)(\S++)\r\n([-−]?\d{1,2})(?!\S)")
 MAX_MARK_GAP = 1.5  # sizes from the start of a letter to that of its superscript
 TRAILING_MARKS = ".,;:"  # after a word
 NOTE_MARK = re.compile(r"[a-d]|\d{1,2}(?:,\d{1,2})+")  # of a note, after a whole word
@@ -625,20 +626,27 @@ def _count_drawn_letters(page: ParsedPage) -> int:
 
     They are filled shapes of several sizes in a line, or one shape with the edges of all stems of a line.
     """
+    if (graphics := page.vector_graphics) is None:
+        return 0
+    count = 0
+    texts: dict[int, list[tuple[float, float, float, float]]] = defaultdict(list)  # by each row that they are in
+    for item in page.text_items:
+        for row in range(int(item.y), int(min(item.y + item.height, page.height)) + 1):
+            texts[row].append((item.x, item.y, item.width, item.height))
+    edges = sorted((edge.y1, edge.x1) for edge in graphics.lines if edge.fill and edge.x1 == edge.x2)
     lines: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    graphics, count = page.vector_graphics, 0
-    for shape in graphics.shapes if graphics is not None else ():
+    for shape in graphics.shapes:
         left, top, width, height = shape.bbox
         middle = (left + width / 2, top + height / 2)
         if not (shape.fill and shape.has_curve and MIN_LETTER_PT <= height <= MAX_LETTER_PT):
             continue
-        if any(_is_inside(middle, (item.x, item.y, item.width, item.height)) for item in page.text_items):
+        if any(_is_inside(middle, box) for box in texts.get(int(middle[1]), ())):
             continue
         if width <= MAX_LETTER_PT:
             lines[round(top + height)].append((round(10 * width), round(10 * height)))
-        elif graphics is not None:
-            edges = [edge for edge in graphics.lines if edge.fill and edge.x1 == edge.x2]
-            letters = sum(_is_inside((edge.x1, edge.y1), shape.bbox) for edge in edges) // EDGES_PER_LETTER
+        else:
+            within = edges[bisect_left(edges, (top,)) : bisect_right(edges, (top + height, inf))]
+            letters = sum(left <= x <= left + width for _, x in within) // EDGES_PER_LETTER
             count += letters if letters >= MIN_DRAWN_LETTERS else 0
     return count + sum(
         len(line) for line in lines.values() if len(line) >= MIN_DRAWN_LETTERS and len(set(line)) >= MIN_LETTER_SIZES

@@ -156,8 +156,7 @@ def evaluate(
     parameters = parameters_by_strategy(strategies, arguments.set)
     check_reports(wb, test_set, arguments.by, arguments.index, refusals=arguments.refusals)
     planned = (wb, test_set, strategies, parameters, arguments.index, arguments.budget)
-    judges = arguments.ragas in WITH_LLM
-    answers = arguments.answers or arguments.refusals or judges
+    answers, judges = arguments.answers or arguments.refusals, arguments.ragas in WITH_LLM
     if estimate := estimate_run(*planned, answers=answers, repeats=arguments.repeats, judges=judges):
         say(estimate)
     result = measure(
@@ -167,7 +166,7 @@ def evaluate(
     )  # fmt: skip
     if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(result.run, Path(arguments.save))
-    answered = _write_answers(result, arguments, on_progress, should_stop) if answers else ({}, [], "")
+    answered = _write_answers(result, arguments, on_progress, should_stop) if answers or judges else ({}, [], "")
     result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
     run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
@@ -188,8 +187,16 @@ def evaluate(
 def _write_answers(
     result: Evaluation, arguments: argparse.Namespace, on_progress: OnProgress | None, should_stop: ShouldStop | None
 ) -> tuple[dict[str, AnswerScores], list[Lift], str]:
-    """Return the scores of the answers and their lifts, and why the LLM did not write all answers, or ""."""
-    repeats = arguments.repeats if arguments.answers else 1
+    """Return the scores of the answers and their lifts, and why the LLM did not write all answers, or "".
+
+    If they are only for a judge, the questions that it judges are answered.
+    """
+    from evals.experiments.runs import MAX_JUDGED
+
+    repeats, test_set = arguments.repeats if arguments.answers else 1, result.run.test_set
+    if not arguments.answers and not arguments.refusals:
+        judged = test_set.only([question.id for question in test_set.answerable[:MAX_JUDGED]])
+        result = replace(result, run=replace(result.run, test_set=judged))
     try:
         return *result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop), ""
     except ModelError as error:

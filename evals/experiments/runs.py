@@ -974,11 +974,11 @@ def estimate_cost(
     has_llm, measure_size = wb.corpus.llm is not None, cache(partial(measure_passage_bytes, wb, test_set))
     calls, tokens = 0, 0.0  # of LLMs
     searches = [cell for cell in cells if not cell.judge and not cell.answers]
-    cells += [replace(cell, judge=JUDGES[0]) for cell in searches if judges and not cell.repetition]
+    cells, scorable = _plan_judging(test_set, cells) if judges else (cells, test_set.scorable)
     judged = sum(cell.judge not in ("", FREE) for cell in cells)
     for cell in (one for one in cells if not one.judge):
         model, parameters = wb.corpus.index(cell.index).embedding_model, find_parameters(wb.settings, cell)
-        questions = test_set.scorable if cell.answers else test_set.answerable
+        questions = scorable if cell.answers else test_set.answerable
         embedding, reranking = prices.rates(cell.strategy, parameters, model)
         asked = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
         total += asked * embedding + len(questions) * reranking
@@ -986,7 +986,7 @@ def estimate_cost(
         part = f"the LLM of {cell.strategy}"
         if cell.answers and has_llm:
             size = measure_size(cell.index) or 0.0
-            reading = len(test_set.answerable) * PASSAGES_READ * size / BYTES_PER_TOKEN
+            reading = min(len(scorable), len(test_set.answerable)) * PASSAGES_READ * size / BYTES_PER_TOKEN
             tokens, total = tokens + reading, total + reading * read / 1e6
             part = "what the LLM writes" if size else "the answers of the LLM"
         elif cell.answers or not _calls_llm(test_set, cell.strategy, parameters):
@@ -1001,10 +1001,10 @@ def estimate_cost(
         parts[f"the machine at {format_dollars(prices.machine)} per hour"] = None
     answers = sum(cell.answers for cell in cells)
     count = f"{len(test_set.answerable) * len(searches):,} searches"
-    count += f" and {len(test_set.scorable) * answers:,} answers" if answers else ""
+    count += f" and {len(scorable) * answers:,} answers" if answers else ""
     count += f" with about {calls:,} calls of an LLM" if calls else ""
     count += f", which reads about {tokens:,.0f} tokens," if tokens else ""
-    took, unknown = _estimate_time(wb, test_set, cells)
+    took, unknown = _estimate_time(wb, test_set, cells, scorable)
     costs = _describe_estimate(count, total, parts, pilot, budget, is_wanted=calls > 0 or took > 0)
     if took:
         more = f" and more, as no stored run measured {list_choices(unknown, 3)}" if unknown else ""
@@ -1012,9 +1012,20 @@ def estimate_cost(
     return costs and f"{costs} How long it takes is unknown: experiments have not measured it."
 
 
-def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell]) -> tuple[float, list[str]]:
+def _plan_judging(test_set: TestSet, cells: list[Cell]) -> tuple[list[Cell], Sequence[Question]]:
+    """Return the cells with those of an LLM that judges, and the questions to answer: if only for it, those judged."""
+    searches = [cell for cell in cells if cell == cell.run]
+    judged = [replace(cell, judge=JUDGES[0]) for cell in searches]
+    if any(cell.answers for cell in cells):
+        return [*cells, *judged], test_set.scorable
+    return [*cells, *(replace(cell, answers=True) for cell in searches), *judged], test_set.answerable[:MAX_JUDGED]
+
+
+def _estimate_time(
+    wb: Workbench, test_set: TestSet, cells: Sequence[Cell], scorable: Sequence[Question]
+) -> tuple[float, list[str]]:
     """Return the seconds that cells take by stored runs of their strategies, with the same embedding model, LLM and
-    reranker, and the strategies and kinds of cells of which there are none."""
+    reranker, and the strategies and kinds of cells of which there are none; ``scorable`` are those to answer."""
     known = RunTables(wb.corpus.database).mean_times([cell.strategy for cell in cells])
     took, unknown = 0.0, list[str]()
     for cell in cells:
@@ -1022,7 +1033,8 @@ def _estimate_time(wb: Workbench, test_set: TestSet, cells: Sequence[Cell]) -> t
         parameters = find_parameters(wb.settings, cell)
         models = (str(parameters.get(one.name) or "") for one in (LLM_NAME, RERANKER))
         one = known.get((cell.strategy, wb.corpus.index(cell.index).embedding_model, kind, *models))
-        took += (one or 0.0) * len(list_asked(test_set, answers=cell.answers, judge=bool(cell.judge))) / 1000
+        asked = scorable if cell.answers else list_asked(test_set, answers=False, judge=bool(cell.judge))
+        took += (one or 0.0) * len(asked) / 1000
         unknown += [f"{cell.strategy} ({kind})"] if one is None else []
     return took, unknown
 

@@ -13,7 +13,7 @@ import pytest
 from evals.background import enqueue_experiment, make_runners
 from evals.experiments.answers import read_answers
 from evals.experiments.catalogue import Experiments, make_cells
-from evals.experiments.runs import EvalRun, Ranking, answer_question, run_strategies
+from evals.experiments.runs import MAX_JUDGED, EvalRun, Ranking, answer_question, run_strategies
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.judges.judging import judge_run, resume_experiment
@@ -21,6 +21,8 @@ from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
 from tests.evals.test_baseline import run
+from tests.evals.test_shared_answers import count_prompts
+from tests.llm_server import serving
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -78,6 +80,25 @@ def test_a_judge_judges_the_answers_of_the_run_and_the_passages_that_they_are_fr
     assert code == 0 and answered.usage["llm_calls"] == answers.usage["llm_calls"] == 1.0
     assert judged == result.extra["ragas"]["faithfulness"]
     assert (judged["mean"], judged["measured"]) == (1.0, 5)  # each is a sentence of a passage that it read
+
+
+def test_only_questions_that_are_judged_are_answered_for_a_judge(
+    make_settings: Callable[..., Settings], beir: WriteTestSet
+) -> None:
+    numbers = range(MAX_JUDGED + 7)
+    texts = {f"d{n}": (f"House {n}", f"The cat sleeps in house {n}.") for n in numbers}
+    asked = {f"q{n}": (f"What sleeps in house {n}?", {f"d{n}": 1}) for n in numbers}
+    with (
+        serving() as url,
+        Workbench.open(settings=make_settings(llm_base_url=url, llm_model="good", judge_calls=5)) as wb,
+    ):
+        words = (str(beir(texts, asked)), "--strategies", "keyword", "--repeats", "2")
+        _, code, said = run(wb, *words, "--ragas", "llm")
+        assert code == 0 and len(count_prompts(url, "Question: What sleeps in house ")) == MAX_JUDGED
+        assert f"{len(asked)} searches and {MAX_JUDGED} answers with about {12 * MAX_JUDGED} calls" in said
+        payload, code, said = run(wb, *words, "--ragas", "llm", "--answers")
+    assert code == 0 and payload["answers"]["keyword"].questions == len(asked)
+    assert f"{2 * len(asked)} answers with about {2 * len(asked) + 11 * MAX_JUDGED} calls" in said
 
 
 def answer_all(wb: Workbench, test_set: TestSet, run: EvalRun) -> dict[str, dict[str, Ranking]]:

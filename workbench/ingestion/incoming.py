@@ -186,8 +186,8 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "16"
-PDF_READER_VERSION = "13"
+READER_VERSION = "17"
+PDF_READER_VERSION = "14"
 SHEET_READER_VERSION = "11"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -362,6 +363,24 @@ def test_a_server_that_is_away_leaves_the_words(animals: Workbench, shared_home:
     assert own.results and not own.degraded
     with pytest.raises(TableUnavailable, match="the address of the attached table"):
         animals.indexes.sync("theirs")
+
+
+def test_a_table_that_its_owner_dropped_is_named_with_advice(animals: Workbench, langchain: str) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    with pytest.raises(Conflict, match="already an index with that name"):
+        animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    run(langchain, "DROP TABLE langchain_pg_embedding")
+    advice = r"was dropped.*langchain_pg_embedding.* does not exist\): restore it, or delete the index that reads it"
+
+    compared = animals.compare(QUESTION, ("vector@theirs", "hybrid@theirs"))
+
+    vectors, hybrid = compared.strategies.values()
+    assert re.search(advice, vectors.degraded[-1]) and not vectors.results
+    assert any(re.search(advice, note) for note in hybrid.degraded) and hybrid.results[0].text == OWLS
+    with pytest.raises(TableUnavailable, match=advice):
+        animals.indexes.sync("theirs")
+    check = next(check for check in animals.health.doctor() if check.name == "vector search")
+    assert not check.ok and re.search(f"theirs: .*{advice}", check.detail)
 
 
 def test_a_table_in_our_own_database_needs_no_address(animals: Workbench) -> None:

@@ -169,7 +169,10 @@ def _create(
     dataset: str | None = None,
     like: str = "",
 ) -> Index:
-    source = corpus.sources.create(f"Table {name}", source_type=DATASET)
+    try:
+        source = corpus.sources.create(f"Table {name}", source_type=DATASET)
+    except Conflict as error:
+        raise Conflict(str(error).replace("a source", "an index")) from error
     known = {**known, "of": like} if like else known
     empty: JsonObject = {"source": source.id, "state": "", "content": "", "rows": 0, "matched": 0, "synced_at": ""}
     try:

@@ -216,6 +216,8 @@ class HealthService:
         """Describe how each index is searched; raises WorkbenchError if a graph finds too few passages."""
         indexes = self._corpus.indexes.list()
         for index in indexes:
+            if index.is_attached:
+                self._read_table(index)
             state = get_graph_state(index)
             if state is not None and not state.is_sound:
                 how = describe_vector_search(index)
@@ -228,6 +230,15 @@ class HealthService:
                     "thousands of passages with nearly the same text, and remove them."
                 )
         return "; ".join(f"{index.name}: {describe_vector_search(index)}" for index in indexes)
+
+    def _read_table(self, index: Index) -> None:
+        """Raise WorkbenchError if the table of an attached index is unavailable."""
+        store = self._corpus.store(index)
+        try:
+            with store.reading() as connection:
+                store.fetch_vectors(connection, ())
+        except WorkbenchError as error:
+            raise WorkbenchError(f"{index.name}: {error}") from error
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_find_parent(self._home)).free

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import sql
+from psycopg import errors, sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
 from workbench.storage.passages import Row, fetch_document_ids, fetch_rows, make_row_id, parse_vector
@@ -325,6 +325,10 @@ def _read_cosines(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return found
 
 
+# what a statement fails with if the owner of a table has changed it since it was attached
+_CHANGES = (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName, errors.InsufficientPrivilege)
+
+
 @contextmanager
 def read_only(database: Database, schema: str, seconds: int) -> Generator[Connection]:
     """Yield a connection in a READ ONLY transaction with a time limit; ``schema`` is pgvector's.
@@ -343,6 +347,11 @@ def read_only(database: Database, schema: str, seconds: int) -> Generator[Connec
         raise
     except StorageError as error:
         text = str(error).replace("WORKBENCH_DATABASE_URL", "the address of the attached table")
+        if isinstance(error.__cause__, _CHANGES):
+            text = (
+                f"An attached table at {database.place} was dropped, renamed, altered or closed to its user "
+                f"({error.__cause__.diag.message_primary}): restore it, or delete the index that reads it"
+            )
         raise TableUnavailable(text[:1].upper() + text[1:]) from error
 
 

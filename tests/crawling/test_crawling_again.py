@@ -13,6 +13,7 @@ from tests.crawling.site import TestSite, finish, outcomes, page, reason, redire
 from workbench import Workbench
 from workbench.crawling.fetch_page import is_unchanged_by_sitemap
 from workbench.errors import Conflict, CrawlRefused
+from workbench.ingestion import incoming
 from workbench.settings import Settings
 from workbench.storage.crawls import PageMemory
 
@@ -80,6 +81,17 @@ def test_pages_that_are_gone_can_be_kept_and_marked(wb: Workbench, site: TestSit
     back = finish(wb, wb.crawls.recrawl(again["id"]).id)
     assert back["outcomes"]["unchanged"] == 5
     assert not any("gone" in d.metadata for d in wb.documents.list())
+
+
+def test_pages_that_are_read_again_with_the_same_text_are_unchanged(
+    wb: Workbench, site: TestSite, crawled: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an update of the readers; of pages that changed and changed back, the last text counts."""
+    for version, animals in (("next", "Herons"), ("one more", "Eels"), ("last", "Herons")):
+        monkeypatch.setattr(incoming, "READER_VERSION", version)
+        site.put({"/b": page("Page /b", text=f"{animals} live in the reeds by the old mill. " * 20)})
+        crawled = finish(wb, wb.crawls.recrawl(crawled["id"], refresh=True).id)
+        assert (crawled["outcomes"]["unchanged"], outcomes(wb, crawled)["b"]) == (4, "changed")
 
 
 def test_a_page_nothing_links_to_any_more_stays_while_it_answers(

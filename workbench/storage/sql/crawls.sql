@@ -49,9 +49,12 @@ UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, body = NULL, docum
     reason = CASE WHEN strpos(coalesce(reason, ''), %(note)s) > 0 THEN reason ELSE concat_ws(' ', reason, %(note)s::text) END
 WHERE job_id = %(job_id)s AND position = %(position)s
 
--- page_stored: the page's document was written, in the same transaction
+-- page_stored: the page's document was written, in the same transaction; also without a change if it is read in another way now
 UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, document_id = d.id,
-    outcome = CASE WHEN d.created_at = d.updated_at THEN 'added' ELSE 'changed' END,
+    outcome = CASE WHEN d.created_at = d.updated_at THEN 'added' WHEN p.content_hash = (
+        SELECT o.content_hash FROM crawl_jobs c JOIN crawl_pages o USING (job_id)
+        WHERE c.source_id = d.source_id AND o.job_id <> p.job_id AND o.url = p.url AND o.document_id = d.id
+        ORDER BY o.fetched_at DESC LIMIT 1) THEN 'unchanged' ELSE 'changed' END,
     passages = coalesce((SELECT i.passages FROM index_documents i WHERE i.document_id = d.id AND i.index_name = %(index)s), 0)
 FROM documents d WHERE d.id = %(document_id)s AND p.job_id = %(job_id)s AND p.position = %(position)s
 

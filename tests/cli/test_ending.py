@@ -199,3 +199,20 @@ def test_a_signal_that_comes_in_a_destructor_which_may_raise_nothing_ends_the_pr
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=40, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.2, 0.4])
+def test_ctrl_c_during_the_first_imports_shows_no_traceback(delay: float) -> None:
+    """Python itself starts in less than 0.1 s; the first imports are delayed so that the interrupt is during them."""
+    code = (
+        "import os, signal, sys, threading, time; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"threading.Timer({delay}, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.startswith('workbench.') and name != 'workbench.cli': time.sleep(0.05)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from workbench.cli import main\n"
+        "main(['--help'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG)
+    assert (ended.returncode, ended.stderr) == (130, "")

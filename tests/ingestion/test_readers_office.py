@@ -6,12 +6,16 @@ import io
 import random
 import zipfile
 from collections.abc import Callable
+from datetime import datetime
 
 import docx
+import pptx
 import pytest
+from PIL import Image
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.metadata import document_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes, read_draft
 from workbench.ingestion.readers.isolation import ReadingOptions
@@ -273,3 +277,33 @@ def test_names_of_chapters_may_be_composed_in_another_way_and_a_book_has_all_its
             copy.writestr(path.replace("text/c0", "text/u\u0308"), content)
     document = read_bytes(target.getvalue(), "raft.epub")
     assert document.text == "Ebb." and document.metadata["author"] == "A. Lontra, B. Lutra"
+
+
+def test_a_book_has_the_date_of_its_last_change_and_templates_have_none() -> None:
+    data, target = files.epub(["<p>Ebb.</p>"]), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as book, zipfile.ZipFile(target, "w") as changed:
+        for name in book.namelist():
+            meta = b'<meta property="dcterms:modified">2031-02-03T04:05:06Z</meta></metadata>'
+            changed.writestr(name, book.read(name).replace(b"</metadata>", meta))
+    assert str(document_date(read_bytes(target.getvalue(), "ebb.epub").metadata)) == "2031-02-03"
+    document, slides = docx.Document(), pptx.Presentation()
+    document.add_paragraph("Ebb and flow.")
+    slides.slides.add_slide(slides.slide_layouts[0]).shapes.title.text = "Ebb"  # pyright: ignore[reportOptionalMemberAccess]
+    for made, name in ((document, "ebb.docx"), (slides, "ebb.pptx")):
+        target = io.BytesIO()
+        made.save(target)
+        assert document_date(read_bytes(target.getvalue(), name).metadata) is None
+        made.core_properties.modified = datetime(2031, 2, 3)
+        target = io.BytesIO()
+        made.save(target)
+        assert str(document_date(read_bytes(target.getvalue(), name).metadata)) == "2031-02-03"
+
+
+def test_a_document_of_nothing_but_an_image_names_it_and_what_to_do() -> None:
+    picture, target = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (60, 60), "red").save(picture, "PNG")
+    document = docx.Document()
+    document.add_picture(picture)
+    document.save(target)
+    with pytest.raises(UnreadableDocument, match=r"no text. Not read: images without .* \(1\). .* save it as PDF"):
+        read_bytes(target.getvalue(), "scan.docx")

@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import cast
 
 from workbench.errors import Cancelled, InvalidInput, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
@@ -17,7 +18,7 @@ from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans,
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.readers.mail import read_entries, read_mail, read_mailbox, read_saved_page
-from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx, read_rtf
+from workbench.ingestion.readers.office import UNDESCRIBED, read_docx, read_epub, read_pptx, read_rtf
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
 from workbench.ingestion.readers.plain_text import (
@@ -41,6 +42,7 @@ from workbench.ingestion.text import (
     normalise,
     open_reading,
 )
+from workbench.types import format_left_out
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
@@ -300,7 +302,11 @@ def read_draft(
 def _finish_draft(draft: Draft, document_type: str, name: str) -> RawDocument:
     text, pages = join_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
     if not text.strip():
-        raise UnreadableDocument(f"'{name}' contains no text.")
+        left_out = cast("dict[str, int]", draft.metadata.get("left_out") or {})
+        unread = f" Not read: {format_left_out(left_out)}." if left_out else ""
+        if UNDESCRIBED in left_out:
+            unread += " To read text in images, save it as PDF." + ("" if is_ocr_installed() else f" {INSTALL_ADVICE}")
+        raise UnreadableDocument(f"'{name}' contains no text.{unread}")
     titles = (" ".join(normalise(words).split()) for words in (draft.title, PurePath(name).stem, name))
     title = next(filter(None, titles), "")[:MAX_TITLE_CHARS]
     language = detect_document_language(text, document_type)

@@ -1232,6 +1232,21 @@ def test_a_page_whose_contents_are_broken_is_read_in_part_and_noted(
     )
 
 
+def test_zeros_after_the_last_instruction_are_no_damage_and_a_broken_drawing_is_one_of_each_page() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 800, "Rules of the harbour."))))
+    page = writer.pages[0]
+    page[NameObject("/Contents")] = add_stream(writer, page.get_contents().get_data() + bytes(200))
+    assert "damaged_pages" not in read_bytes(write(writer), "rules.pdf").metadata
+    form = EncodedStreamObject()
+    form._data = zlib.compress(b"q 1 0 0 1 0 0 cm 0 0 9 9 re f Q" * 40)[:-20]
+    box = ArrayObject(map(NumberObject, (0, 0, 595, 842)))
+    form |= {NameObject("/Subtype"): NameObject("/Form"), NameObject("/BBox"): box}
+    form[NameObject("/Filter")] = NameObject("/FlateDecode")
+    page["/Resources"][NameObject("/XObject")] = DictionaryObject({NameObject("/X1"): writer._add_object(form)})
+    writer.add_page(page)
+    assert read_bytes(write(writer), "rules.pdf").metadata["damaged_pages"] == [1, 2]
+
+
 def test_the_pages_left_of_a_file_that_lost_its_tree_of_pages_are_read_and_noted() -> None:
     font = b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>"
     data = b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 99 0 R>>endobj\n"

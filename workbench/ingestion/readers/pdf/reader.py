@@ -643,7 +643,7 @@ def _read_with_pypdf(
     damaged: list[int] = []
     unmapped: list[int] = []
     fonts: dict[int, bool] = {}
-    placed, seen = set[int](), set[int]()  # object numbers of annotations, and identities of drawings
+    placed, broken = set[int](), dict[int, bool]()  # object numbers of annotations; by the identity of a stream
     try:
         reader = PdfReader(io.BytesIO(data))
         sources, alt_texts = reader.pages, _read_leniently(_find_alt_texts, reader) or {}
@@ -653,7 +653,7 @@ def _read_with_pypdf(
         leave_out("pages that the file does not count", max(0, len(sources) - file.total))
         for page in file.pages:
             number, source = page.number, sources[page.number - 1]
-            if _read_leniently(_is_damaged, source, seen) is not False:
+            if _read_leniently(_is_damaged, source, broken) is not False:
                 damaged.append(number)
             text = _read_leniently(source.extract_text) if number not in read else ""
             if (
@@ -682,16 +682,22 @@ def _read_with_pypdf(
     return texts, damaged, unmapped
 
 
-def _is_damaged(page: PageObject, seen: set[int]) -> bool:
-    """Return whether the contents of a page are missing, or they or a drawing not in ``seen`` are damaged."""
+def _is_damaged(page: PageObject, broken: dict[int, bool]) -> bool:
+    """Return whether the contents of a page are missing, or they or a drawing are; ``broken`` has those known."""
     if page.get_contents() is None:
         return "/Contents" in page
     contents: Any = page["/Contents"]
     parts: list[Any] = [one.get_object() for one in (contents if isinstance(contents, list) else [contents])]
-    parts += _list_forms(page, seen)
-    return any(_is_broken(part._data, part.get("/Filter", [])) for part in parts)
+    parts += _list_forms(page, set())
+    for part in parts:
+        if id(part) not in broken:
+            broken[id(part)] = _is_broken(part._data, part.get("/Filter", []))
+        if broken[id(part)]:
+            return True
+    return False
 
 
+PADDING = b"\0 \r\n"  # after the last instruction
 HOLE = bytes(32)  # zeros in drawing instructions, as a broken download leaves
 
 
@@ -710,6 +716,8 @@ def _is_broken(data: bytes, filters: str | list[str]) -> bool:
             return True
         if not unpacked.eof:
             return True
+    if (padded := data.rstrip(PADDING)).endswith((b"ET", b"Q", b"EMC")):
+        data = padded
     return HOLE in data and b"ID" not in data  # images among the instructions may have zeros
 
 

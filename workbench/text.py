@@ -372,10 +372,10 @@ def _normalise_part(text: str) -> str:
     text = NEWLINES.sub("\n", text)
     text = INVISIBLE_CHARACTERS.sub("", text)
     if not text.isascii():
-        text = LATIN_JOINER.sub("", HYPHEN.sub("-", SPECIAL_SPACES.sub(" ", text)))
-        text = unicodedata.normalize("NFC", text)
+        text = unicodedata.normalize("NFC", LATIN_JOINER.sub("", SPECIAL_SPACES.sub(" ", text)))
         for pattern in (JOINED_OR_WIDE, WIDE_SIGN):
             text = pattern.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
+        text = HYPHEN.sub("-", text)
     text = TRAILING_BLANKS.sub("", text)
     return WIDE_GAPS.sub(MAX_GAP, text)
 

@@ -125,6 +125,7 @@ def test_signs_in_full_width_and_hyphens_are_folded_inside_names_only() -> None:
     folded = "C++ and C#, TCP/IP, 1.3.2, PPR-9087; ABC．次, 価格＋税, ＃1"
     assert normalise(written) == normalise(folded) == folded
     assert normalise("PPR\u20139087, 20\u201330") == "PPR-9087, 20\u201330"
+    assert normalise("ＰＰＲ\u2013９０８７") == "PPR-9087"
     assert split_matches("c++ ppr-9087", "C++, PPR-9087") == [("C++", True), (", ", False), ("PPR-9087", True)]
 
 

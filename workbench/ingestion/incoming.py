@@ -186,9 +186,9 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "17"
-PDF_READER_VERSION = "14"
-SHEET_READER_VERSION = "11"
+READER_VERSION = "18"
+PDF_READER_VERSION = "15"
+SHEET_READER_VERSION = "12"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
 SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again

@@ -87,16 +87,18 @@ def test_three_hundred_documents_are_drawn_as_that_many_dots(
     page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is redrawn for a new width
 
 
-def test_on_a_phone_no_name_is_cut_off_at_an_edge(
-    goto: Callable[[str], Page], filled: Workbench, page: Page, tmp_path: Path
+@pytest.mark.parametrize("width", [390, 720])
+def test_in_a_narrow_window_no_name_is_cut_off_at_an_edge_or_covers_another(
+    goto: Callable[[str], Page], filled: Workbench, page: Page, tmp_path: Path, width: int
 ) -> None:
-    for n in range(9):
-        others = " ".join(f"[see]({other}.md)" for other in (n + 1, n + 2) if other < 9)
+    for n in range(40):
+        others = " ".join(f"[see]({other}.md)" for other in (n + 1, (n * 7) % 40, n // 3) if other < 40)
         (tmp_path / f"{n}.md").write_text(f"# A long title of the note number {n}\n\nIt leads on. {others}\n")
-    source = filled.ingest(tmp_path, source="Phone notes", on_progress=lambda progress: None).source_id
-    page.set_viewport_size({"width": 390, "height": 900})
+    source = filled.ingest(tmp_path, source=f"Notes {width}", on_progress=lambda progress: None).source_id
+    page.set_viewport_size({"width": width, "height": 900})
     goto(f"/graph?source={source}")
     expect(page.locator(LABEL, has_text="A long title").first).to_be_visible()
+    page.wait_for_function(f"({OVERLAPS})().length === 0")  # the chart is redrawn for a new width
     frame = page.locator('[data-testid*="Chart"] svg').first.bounding_box()
     assert frame is not None
     for label in page.locator(LABEL).all():

@@ -191,9 +191,13 @@ TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "
 MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
 MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED = 30, 18  # characters of a label; in a chart of more than CROWDED_NODES
 CROWDED_NODES = 80
-NARROW_FRAME_PX, NARROW_LABEL_PX = 600, 130  # px: frame width up to which labels have this maximum width
+FRAME_PX = (1200, 680)  # px: width and height for which labels are placed
+NARROW_FRAMES = (
+    (900, (640, 680), 30),
+    (600, (362, 440), 20),
+)  # up to a width, such a frame, in px; a label's characters
 FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
-FRAME_PX, LETTER_PX, LINE_PX = 680, 6.6, 18  # px: height of the chart; size of a label's letter and line
+LETTER_PX, LINE_PX = 6.6, 18  # px: size of a label's letter and line
 MAX_TOOLTIP_CHARS = 90  # characters of a tooltip
 INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
 PAPER_COLOURS = {"light": "#fbfaf7", "dark": "#1b1a18"}
@@ -207,8 +211,7 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
         _make_node(node, list(types), chosen, crowd) | {"x": x, "y": y}
         for node, (x, y) in zip(graph.nodes, _lay_out_graph(graph), strict=True)
     ]
-    for place, side in _choose_label_sides(dots).items():
-        dots[place]["label"] = {**as_object(dots[place]["label"]), "show": True, "position": side}
+    zoom = 1 if crowd > 6 else 0.6  # 1 fills 80% of the frame, which leaves room for labels
     return {
         "animation": False,
         "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
@@ -218,13 +221,16 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
              "type": "scroll", "top": 0, "left": 0, "itemWidth": 13, "itemHeight": 13,
              "textStyle": {"color": INK_COLOURS[theme], "fontSize": 13}}
         ] if len(types) > 1 else [],
-        "media": [{"query": {"maxWidth": NARROW_FRAME_PX}, "option": {"series": [_make_narrow_series(dots)]}}],
+        "media": [
+            {"query": {"maxWidth": widest}, "option": {"series": [{"data": _place_labels(dots, frame, letters, zoom)}]}}
+            for widest, frame, letters in NARROW_FRAMES
+        ],
         "series": [
             {
                 "type": "graph",
                 "layout": "none",
                 "roam": True,
-                "zoom": 1 if crowd > 6 else 0.6,  # 1 fills 80% of the frame, which leaves room for labels
+                "zoom": zoom,
                 "scaleLimit": {"min": 0.3, "max": 8},
                 "draggable": True,
                 "selectedMode": "single",
@@ -232,7 +238,7 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
                     {"name": title, "itemStyle": {"color": PALETTE[TYPE_LOOKS[place][0]][theme == "dark"]}}
                     for place, title in enumerate(types.values())
                 ],
-                "data": dots,
+                "data": _place_labels(dots, FRAME_PX, MAX_LABEL_CHARS, zoom),
                 "links": _make_edges(graph),
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 6,
@@ -248,42 +254,54 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
     }  # fmt: skip
 
 
-def _choose_label_sides(dots: Sequence[JsonObject]) -> dict[int, str]:
-    """Return the largest nodes, by number, with the side on which the label of each overlaps fewest others."""
-    at = [(as_number(dot["x"]), as_number(dot["y"])) for dot in dots]
-    rows = [y for _, y in at]
-    unit = (max(rows, default=0) - min(rows, default=0)) / (0.8 * FRAME_PX) or 1.0  # of the layout, in a pixel
+def _place_labels(dots: Sequence[JsonObject], frame: tuple[int, int], letters: int, zoom: float) -> list[JsonValue]:
+    """Return the nodes with labels; those of the largest are shown, on the side where each covers the fewest nodes.
+
+    A label that would cover another, or two nodes, or leave the frame is shown on hover only, as for small nodes. An
+    upright frame turns the layout, which is wider than high.
+
+    Args:
+        dots: Nodes with their positions in the layout.
+        frame: Width and height of the chart, in px.
+        letters: Maximum number of characters of a label.
+        zoom: Magnification of the layout.
+    """
+    if frame[0] < frame[1]:  # of a phone
+        dots = [dot | {"x": dot["y"], "y": dot["x"], "symbolSize": 0.7 * as_number(dot["symbolSize"])} for dot in dots]
+    at = np.array([(as_number(dot["x"]), as_number(dot["y"])) for dot in dots]).reshape(-1, 2)
+    least, most = (at.min(axis=0), at.max(axis=0)) if dots else (np.zeros(2), np.zeros(2))
+    unit = (float(max((most - least) / np.multiply(0.8, frame))) or 1.0) / zoom  # of the layout, in a pixel
+    middle, room = (least[0] + most[0]) / 2, frame[0] / 2 * unit
     radius = [as_number(dot["symbolSize"]) / 2 * unit for dot in dots]
-    largest = sorted(range(len(dots)), key=lambda place: -radius[place])[:MAX_NODES_LABELLED]
-    taken = [(x - radius[n], y - radius[n], x + radius[n], y + radius[n]) for n, (x, y) in enumerate(at)]
-    sides = {}
-    for place in largest:
+    nodes = [(x - radius[n], y - radius[n], x + radius[n], y + radius[n]) for n, (x, y) in enumerate(at)]
+    names = [shorten(str(as_object(dot["label"])["formatter"]), letters) for dot in dots]
+    labels, sides = [], {}
+    for place in sorted(range(len(dots)), key=lambda place: -radius[place])[:MAX_NODES_LABELLED]:
         (x, y), away = at[place], radius[place] + 5 * unit
-        wide, high = LETTER_PX * len(str(as_object(dots[place]["label"])["formatter"])) * unit, LINE_PX * unit
+        wide, high = LETTER_PX * len(names[place]) * unit, LINE_PX * unit
         boxes = {
             "right": (x + away, y - high / 2, x + away + wide, y + high / 2),
             "left": (x - away - wide, y - high / 2, x - away, y + high / 2),
             "bottom": (x - wide / 2, y + away, x + wide / 2, y + away + high),
             "top": (x - wide / 2, y - away - high, x + wide / 2, y - away),
         }
-        sides[place] = min(boxes, key=lambda side: sum(_overlap(boxes[side], other) for other in taken))
-        taken += [boxes[sides[place]]] * 3  # a label over a label is worse than over a node
-    return sides
+        covered = {
+            side: sum(_overlap(box, node) for node in nodes)
+            for side, box in boxes.items()
+            if max(middle - box[0], box[2] - middle) < room and not any(_overlap(box, label) for label in labels)
+        }
+        if min(covered.values(), default=2) < 2:
+            sides[place] = min(covered, key=lambda side: covered[side])
+            labels.append(boxes[sides[place]])
+    towards = ["left" if x > middle else "right" for x in at[:, 0]]
+    return [
+        dot | {"label": {"show": n in sides, "formatter": names[n], "position": sides.get(n, towards[n])}}
+        for n, dot in enumerate(dots)
+    ]
 
 
 def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _make_narrow_series(dots: Sequence[JsonObject]) -> JsonObject:
-    """Return the series for a narrow frame, with labels towards its centre so that none is cut off."""
-    across = [as_number(dot["x"]) for dot in dots]
-    middle = (min(across) + max(across)) / 2 if across else 0.0
-    placed: list[JsonValue] = [
-        dot | {"label": {**as_object(dot["label"]), "position": "left" if x > middle else "right"}}
-        for dot, x in zip(dots, across, strict=True)
-    ]
-    return {"data": placed, "label": {"width": NARROW_LABEL_PX, "overflow": "truncate"}}
 
 
 def describe_graph(graph: Graph) -> str:
@@ -423,7 +441,7 @@ def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
         make_chart(graph, current_theme(), chosen),
         key=key,
         on_select="rerun",
-        height=FRAME_PX,
+        height=FRAME_PX[1],
         renderer="svg",
         alt=describe_graph(graph),
     )

@@ -400,6 +400,13 @@ def test_on_a_phone_the_answer_is_one_tap_away_and_a_long_question_is_whole(goto
     page.set_viewport_size({"width": 390, "height": 844})
     expect(whole).to_have_text(question)
     expect(whole).to_be_visible()
+    field = page.locator(".st-key-question")
+    expect(field).to_have_css("opacity", "0")  # the part that fits is not shown a second time
+    box = whole.bounding_box()
+    page.mouse.click(box["x"] + 40, box["y"] + box["height"] - 15)
+    expect(field.locator("input")).to_be_focused()
+    expect(field).to_have_css("opacity", "1")
+    expect(whole).to_be_hidden()
     page.get_by_role("radio", name="Answer · Why", exact=True).click()
     expect(page.get_by_role("region", name="Answer")).to_be_visible()
 

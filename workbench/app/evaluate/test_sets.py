@@ -343,8 +343,9 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
         column_order=columns,
         disabled=[name for name in columns if name != "Grade"],
         column_config={
-            "Grade": st.column_config.SelectboxColumn(options=list(names.values()), required=True, width="small"),
-            "Question": st.column_config.TextColumn(width="large"),
+            "Grade": st.column_config.SelectboxColumn(
+                options=list(names.values()), required=True, width=100, pinned=True
+            ),
         },
     )
     if len(test_set.judgments) > MAX_ROWS:

@@ -150,6 +150,7 @@ def edit_document(wb: Workbench, document: Document) -> None:
     rows = st.data_editor(
         [{"Name": name, "Value": text} for name, text in before.items()] or [{"Name": "", "Value": ""}],
         num_rows="dynamic", hide_index=True, key=f"metadata_{document.id}",
+        column_config={"Name": st.column_config.TextColumn(pinned=True)},
     )  # fmt: skip
 
     def change() -> str:

@@ -10,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from workbench import Workbench
+from workbench.errors import Cancelled
+from workbench.services.indexes import report_graph_progress
 from workbench.storage import graph
 from workbench.storage.database import statement
 from workbench.storage.documents import NewDocument
@@ -129,6 +131,49 @@ def test_a_long_build_reports_how_far_it_is(wb: Workbench, monkeypatch: pytest.M
     wb.corpus.store(index).maintain_graph(said.append)
     shares = [int(found[1]) for text in said if (found := re.search(r"building the graph of .*: (\d+)%$", text))]
     assert shares and shares == sorted(shares) and shares[0] < 100, said
+
+
+def test_nearly_equal_vectors_cost_one_build_and_are_searched_exactly(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 1_000)
+    monkeypatch.setattr(graph, "MIN_PROMISING_M", 2)
+    monkeypatch.setattr(graph, "GRAPH_SHAPES", (GraphShape(2, 4, 10), *GRAPH_SHAPES))
+    index = _store(wb, _vectors(wb, [(1_200, 0.02)]))
+    said: list[str] = []
+    wb.corpus.store(index).maintain_graph(said.append)
+    _store(wb, _vectors(wb, [(200, 0.02)], seed=6), first=1_200)
+    wb.corpus.store(index).maintain_graph(said.append)
+    assert [text.split()[0] for text in said if not text.endswith("%")] == ["building", "measuring", "measuring"]
+    state = parse_graph_state(wb.corpus.index().graph)
+    assert state is not None and (state.m, state.passages, state.is_sound) == (2, 1_400, False)
+    assert _lost(wb, wb.corpus.index()) == 0
+    check = next(check for check in wb.health.doctor() if check.name == "vector search")
+    assert not check.ok and "Searches are exact, and slower" in check.detail
+
+
+def test_a_stop_ends_a_build_at_once_and_the_next_ingest_builds_the_graph(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
+    index = _store(wb, _vectors(wb, [(3_000, 0.5)]))
+    with monkeypatch.context() as slow:
+        slow.setattr(graph, "WATCH_INTERVAL_S", 0.05)
+        slow.setattr(graph, "GRAPH_SHAPES", (GraphShape(64, 1_000, 400),))
+        said: list[str] = []
+
+        def stop(text: str) -> None:
+            said.append(text)
+            if text.endswith("%"):
+                raise Cancelled("Stopped.")
+
+        with pytest.raises(Cancelled):
+            wb.corpus.store(index).maintain_graph(stop)
+    assert len(said) == 2 and wb.corpus.index().graph is None and _lost(wb, wb.corpus.index()) == 0
+    wb.documents.ingest_items(wb.sources.ensure("made").id, [])
+    assert wb.corpus.index().has_graph
+    with pytest.raises(Cancelled, match="what was read is kept"):
+        report_graph_progress(None, 0, lambda: True)("building")
 
 
 def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_was_deleted(

@@ -271,7 +271,7 @@ class DocumentService:
     def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
         """Maintain the graph, update promoted indexes, and suggest an index if there is a new language."""
         changed = bool(report.added + report.updated)
-        self._corpus.finish_index(index, report_graph_progress(options.on_progress, items))
+        self._corpus.finish_index(index, report_graph_progress(options.on_progress, items, options.should_stop))
         if options.index is None:
             self._update_promoted(index.name, options)
         offer = self._indexes.language_offer(report.document_ids) if changed and index.is_default else None

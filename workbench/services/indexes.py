@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from workbench.errors import InvalidInput, list_choices
+from workbench.errors import Cancelled, InvalidInput, list_choices
 from workbench.formatting import KB, count_text, format_dollars
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
 from workbench.models.registry import BUILT_IN, move_thresholds
@@ -303,7 +303,7 @@ class IndexService:
         if len(builder.failures) > len(notes):
             notes.append(f"{len(builder.failures) - len(notes):,} more documents failed.")
         if leads:
-            corpus.finish_index(index, report_graph_progress(on_progress, done))
+            corpus.finish_index(index, report_graph_progress(on_progress, done, should_stop))
             notes += self._describe_lacks(index)
             corpus.indexes.set_status(index.name, "ready")
         if notes:
@@ -458,8 +458,18 @@ class IndexService:
         return make_offer(self.languages(default.name), default.embedding_model)
 
 
-def report_graph_progress(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
-    """Return a callback that reports graph maintenance as part of a job that has completed ``done`` items."""
-    if on_progress is None:
-        return None
-    return lambda text: on_progress(Progress(done, done, text, seconds_left=math.inf, share=MAX_OPEN_SHARE))
+def report_graph_progress(
+    on_progress: OnProgress | None, done: int, should_stop: ShouldStop | None = None
+) -> Callable[[str], None]:
+    """Return a callback that reports graph maintenance as part of a job that has completed ``done`` items.
+
+    It raises Cancelled if ``should_stop`` returns True.
+    """
+
+    def report(text: str) -> None:
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; what was read is kept, and searches are exact until the next ingest or build.")
+        if on_progress is not None:
+            on_progress(Progress(done, done, text, seconds_left=math.inf, share=MAX_OPEN_SHARE))
+
+    return report

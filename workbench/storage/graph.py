@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from workbench.errors import StorageError
+from workbench.errors import Cancelled, StorageError
 from workbench.storage.database import Connection, Database, bind_json, fetch_one, statement
 from workbench.types import Value, mark_slow_step
 
@@ -16,6 +16,10 @@ from workbench.types import Value, mark_slow_step
 # on (at 10,000 it takes 1.3 ms and exact search 8.1, see docs/decisions/034), but it loses passages.
 EXACT_UP_TO = 10_000
 MIN_RECALL = 0.995
+# Below this recall, a graph with at least this m is not rebuilt with more links. Of 20,000 passages of a log whose
+# vectors are nearly equal (mean cosine .9995), m 16 found 76% after a build of 41 s on a busy core; m 32 was not built
+# after 200 s more. So their searches are exact, which loses none.
+MIN_PROMISING_RECALL, MIN_PROMISING_M = 0.95, 16
 SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core
 WATCH_INTERVAL_S = 2.0  # seconds between reports of a build
 MIN_GROWTH = 0.1  # relative change of an index after which its graph is measured again
@@ -66,8 +70,9 @@ class GraphState(Value):
 
     @property
     def is_final(self) -> bool:
-        """True if it is sound, or if no shape has more links."""
-        return self.is_sound or self.m >= GRAPH_SHAPES[-1].m
+        """True if it is sound, if no shape has more links, or if more links would not be enough."""
+        is_promising = self.recall >= MIN_PROMISING_RECALL or self.m < MIN_PROMISING_M
+        return self.is_sound or self.m >= GRAPH_SHAPES[-1].m or not is_promising
 
     @property
     def sentence(self) -> str:
@@ -88,7 +93,7 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
 
     This is cheap if there is nothing to do, and does nothing if another process is doing it. Searches continue; they
     are exact until a graph has been measured and finds its passages. Writers wait during a build. Work that a killed
-    process left unfinished is continued.
+    process left unfinished is continued. ``say`` may raise Cancelled, which also ends a build.
     """
     with database.transaction() as turn:
         if not fetch_one(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
@@ -109,13 +114,16 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
 
 
 def _ensure_recall(database: Database, index: str, state: GraphState | None, passages: int, say: Say) -> GraphState:
-    """Measure a graph and rebuild it with more links until it finds its passages, or no larger shape is left."""
+    """Measure a graph and rebuild it with more links until it finds its passages, or no shape is left that might.
+
+    The shape of a graph that was sound before it grew is tried again.
+    """
     shapes: Sequence[GraphShape] = GRAPH_SHAPES
     if state is not None:
-        shapes = [shape for shape in GRAPH_SHAPES if shape.m >= state.m]
+        shapes = [shape for shape in GRAPH_SHAPES if shape.m > state.m or (shape.m == state.m and state.is_sound)]
         state = _measure(database, index, state.shape, passages, say)
     for shape in shapes:
-        if state is not None and state.is_sound:
+        if state is not None and (state.is_sound or (state.is_final and state.m < shape.m)):
             break
         _build(database, index, shape, passages, say)
         state = _measure(database, index, shape, passages, say)
@@ -135,16 +143,24 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
 
 @contextmanager
 def _watch_build(database: Database, connection: Connection, text: str, say: Say) -> Generator[None]:
+    """Report the progress of a build, and end it if ``say`` raises Cancelled."""
     ended, values = threading.Event(), {"pid": connection.info.backend_pid}
+    cancelled: list[Cancelled] = []
 
     def watch() -> None:
         reached = 0  # processes that share the build report their blocks out of order
         while not ended.wait(WATCH_INTERVAL_S):
-            with suppress(StorageError):
+            try:
                 row = database.row(statement("graph_progress"), values)
                 if row is not None and not ended.is_set():
                     reached = max(reached, int(row["percent"]))
                     say(f"{text}: {reached}%")
+            except Cancelled as error:
+                cancelled.append(error)
+                connection.cancel_safe()
+                return
+            except StorageError:  # the next report may succeed
+                continue
 
     watcher = threading.Thread(target=watch, name="graph-progress", daemon=True)
     watcher.start()
@@ -153,6 +169,8 @@ def _watch_build(database: Database, connection: Connection, text: str, say: Say
     finally:
         ended.set()
         watcher.join()
+        if cancelled:
+            raise cancelled[0]
 
 
 def _measure(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:

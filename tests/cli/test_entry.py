@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 from commands import COMMAND, Ran
 
 from workbench.cli import main
-from workbench.cli.main import COMMANDS
+from workbench.cli.main import COMMANDS, catch_errors
 
 HEAVY = (
     "llama_index",
@@ -171,3 +173,14 @@ def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1(words
         1,
         "Cannot write the output (No space left on device); redirect it elsewhere.",
     )
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EIO, 1), (errno.EACCES, 2)])
+def test_a_file_on_a_full_or_failing_disk_is_no_mistake_of_the_command(
+    number: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> int:
+        raise OSError(number, os.strerror(number), "notes.json")
+
+    assert catch_errors(work, as_json=False, debug=False) == code
+    assert ("permissions" in capsys.readouterr().err) == (code == 2)

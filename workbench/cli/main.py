@@ -165,11 +165,12 @@ def catch_errors(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
     except ModuleNotFoundError as error:
         return report(str(find_missing_extra(error) or describe_unexpected(error)), FAILURE)
     except OSError as error:
-        if error.filename is None and error.errno in _OUTPUT_ERRNOS:
-            return report(_describe_write_error(error), FAILURE)
+        is_disk = error.errno in _OUTPUT_ERRNOS
         if error.filename is None:
-            return report(describe_unexpected(error), FAILURE)
+            return report(_describe_write_error(error) if is_disk else describe_unexpected(error), FAILURE)
         path = f"{error.filename!r} ({error.strerror})"  # such as a name that is too long
+        if is_disk:
+            return report(f"Cannot use {path}; free some space, or check the disk.", FAILURE)
         return report(f"Cannot use {path}; correct the path or its permissions.", USAGE_ERROR)
     except Exception as error:  # noqa: BLE001 - the last boundary: a message, with --debug a traceback
         return report(describe_unexpected(error), FAILURE)

@@ -93,7 +93,7 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
 
     This is cheap if there is nothing to do, and does nothing if another process is doing it. Searches continue; they
     are exact until a graph has been measured and finds its passages. Writers wait during a build. Work that a killed
-    process left unfinished is continued. ``say`` may raise Cancelled, which also ends a build.
+    process left unfinished is continued. The callback may raise Cancelled, which also ends a build.
     """
     with database.transaction() as turn:
         if not fetch_one(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
@@ -143,7 +143,7 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
 
 @contextmanager
 def _watch_build(database: Database, connection: Connection, text: str, say: Say) -> Generator[None]:
-    """Report the progress of a build, and end it if ``say`` raises Cancelled."""
+    """Report the progress of a build, and end it if the callback raises Cancelled."""
     ended, values = threading.Event(), {"pid": connection.info.backend_pid}
     cancelled: list[Cancelled] = []
 

@@ -9,7 +9,7 @@ model's name chooses how it behaves:
     chatty      prose where JSON was asked for   cut      breaks the stream off after some words
     refusing    NOT FOUND                        locked   401
     moody       another text every second time
-    late-N      answers after N milliseconds
+    late-N      answers after N milliseconds     picky    400 for questions about honey
 
 GET returns how often each prompt was sent, most often first; with ?start=TEXT, only of prompts that start so.
 """
@@ -104,6 +104,9 @@ class Endpoint(BaseHTTPRequestHandler):
             return
         if kind == "locked":
             self._send(401, b'{"error": {"message": "who are you"}}')
+            return
+        if kind == "picky" and "honey" in messages[-1]["content"].partition("\n")[0]:
+            self._send(400, b'{"error": {"message": "not about honey"}}')
             return
         if kind in ("garbled", "empty"):
             self._send(200, b"{broken" if kind == "garbled" else b'{"object": "chat.completion"}')

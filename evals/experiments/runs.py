@@ -193,6 +193,7 @@ class Ranking(Value):
     reply: Reply | None = None  # if the question was answered, not only searched for
     verdict: JsonObject | None = None  # of a judge, whose run has the scores of a question instead of a ranking
     has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
+    no_answer: str = ""  # why the question has no answer that a judge could judge
 
     def without_itself(self) -> Ranking:
         """Return the ranking without the document that is the question, following BEIR's rule for equal ids."""
@@ -1089,8 +1090,7 @@ def make_run_row(
     place: list[object] = [depth, *([repetition] if repetition else [])]
     if answers:
         unanswerable = [[one.id, one.text, *one.turns] for one in test_set.unanswerable]
-        near = dict(corpus.index.nearness or {})
-        place += ["answers", unanswerable, sorted(near.items()) if "chosen" in near else []]
+        place += ["answers", unanswerable, _list_threshold(corpus.index)]
     if judge:
         place += ["judge", *judge]
     hashes = {
@@ -1117,6 +1117,12 @@ def make_run_row(
         "index_settings": settings,
         "questions": len(list_asked(test_set, answers=answers, judge=bool(judge))),
     }
+
+
+def _list_threshold(index: Index) -> list[tuple[str, float]]:
+    """Return the similarities of an index that count as evidence, if its threshold was chosen."""
+    near = index.nearness or {}
+    return sorted(near.items()) if "chosen" in near else []
 
 
 def list_asked(test_set: TestSet, *, answers: bool, judge: bool) -> tuple[Question, ...]:
@@ -1314,6 +1320,8 @@ class CellRuns:
                 self._begin(share, share.last - len(questions) + number, run.cell.label)
                 if self._is_budget_used_up():
                     return number
+                if run.cell.answers and question.id in self._runs.list_answered(run.run_id):
+                    continue  # a judge needed it
                 waiting.append(self._ask_one(run, question).to_dict())
                 if len(waiting) >= batch:
                     self._store(run, waiting)
@@ -1344,16 +1352,26 @@ class CellRuns:
     def _find_ranking(self, cell: Cell, question: Question) -> Ranking:
         """Return what a judge without an LLM judges, what the run found, or what others judge, its answer.
 
-        If another worker still asks the question, ask it here too.
+        If another worker still asks the question, ask it here too; what is stored first is judged. If the LLM does not
+        answer, the judge gets the reason with what the run found.
         """
         position = self._experiment.cells.index(replace(cell.run, answers=cell.judge != FREE))
         run, found = self.open(position), self._found.setdefault(position, {})
         if question.id not in found:
-            found.update({row["question_id"]: parse_answer(row) for row in self._runs.answers(run.run_id)})
+            found |= self._read_rankings(run)
         if question.id not in found:
-            found[question.id] = self._ask_one(run, question)
+            try:
+                self._store(run, [self._ask_one(run, question).to_dict()])
+            except ModelError as error:
+                if not run.cell.answers:
+                    raise
+                return replace(self._find_ranking(replace(cell, judge=FREE), question), no_answer=str(error))
+            found |= self._read_rankings(run)
         is_relevant = self._test_set.qrels[question.id].get(question.id, 0) > 0
         return found[question.id] if is_relevant else found[question.id].without_itself()
+
+    def _read_rankings(self, run: _OpenRun) -> dict[str, Ranking]:
+        return {row["question_id"]: parse_answer(row) for row in self._runs.answers(run.run_id)}
 
     def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
@@ -1370,7 +1388,7 @@ class CellRuns:
             raise InvalidInput(describe_unregistered(cell.strategy))
         parameters = find_parameters(self._wb.settings, replace(cell, judge=""))
         model = self._wb.settings.llm_model if cell.judge != FREE else ""
-        of_answers = [PASSAGES_READ] if cell.judge != FREE else []
+        of_answers = [PASSAGES_READ, *_list_threshold(corpus.index)] if cell.judge != FREE else []
         judge = (cell.judge, model, self._test_set.questions_hash, *of_answers) if cell.judge else ()
         wanted = PASSAGES_READ if cell.answers else max_ranking_depth(self._experiment.metrics)
         place = (self._test_set, corpus, cell.strategy, parameters, wanted)

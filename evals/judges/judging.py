@@ -145,6 +145,7 @@ class Texts:
             reference_documents=tuple(relevant),
             answer=reply.text if reply else "",
             reference_answer=question.reference_answer,
+            no_answer=found.no_answer,
         )
 
     def judged_text(self, judgment: Judgment) -> str:

@@ -44,6 +44,7 @@ class Sample:
     reference_documents: tuple[str, ...] = ()
     answer: str = ""
     reference_answer: str = ""
+    no_answer: str = ""  # reason for a missing answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,4 +348,6 @@ _FIELD_TITLES = {
 
 def _describe_missing(name: str, sample: Sample) -> str:
     lacking = [_FIELD_TITLES[part] for part in _REQUIRED_FIELDS[name] if not getattr(sample, part)]
+    if lacking and lacking[0] == _FIELD_TITLES["answer"] and sample.no_answer:
+        return f"There is no answer: {sample.no_answer}"
     return f"There is no {lacking[0]}." if lacking else ""

@@ -16,7 +16,8 @@ import pytest
 
 from evals.background import enqueue_experiment, make_runners
 from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import JUDGED_AT_ONCE
+from evals.experiments.runs import JUDGED_AT_ONCE, CellRuns
+from evals.judges.judging import make_judging, resume_experiment
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_baseline import run
@@ -219,8 +220,56 @@ def test_a_worker_killed_in_the_middle_of_judging_loses_the_questions_it_waits_f
     [result] = experiments.results(made.id)
     assert result.extra["ragas"]["id_context_recall"]["measured"] == len(MORE)
     assert result.extra["judge"]["model"] == "late-60"
-    answers = [times for times in count_prompts(own_llm, "Answer the question from these") if times > 1]
-    assert sum(times - 1 for times in answers) <= JUDGED_AT_ONCE
+    answers = count_prompts(own_llm, "Question: ")
+    assert len(answers) == len(MORE) and sum(times - 1 for times in answers) <= JUDGED_AT_ONCE
+
+
+def test_an_answer_that_a_judge_needs_before_it_is_written_is_stored_counted_and_judged(
+    llm_wb: Workbench, beir: WriteTestSet, own_llm: str
+) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED)))
+    made = experiments.create("Early", test_set.id, ["keyword"], metrics=["mrr@10"])
+    experiments.prepare(made.id, judge="built-in")
+    made = experiments.get(made.id)
+    judge, _ = make_judging(llm_wb, made)
+    runs = CellRuns(llm_wb, made, experiments.test_set(made), judge=judge)
+    *others, judging = runs.shares()
+    assert made.cells[judging.cell].judge and runs.answer(judging).asked == len(ASKED)
+    assert count_answers(experiments, made.id) == 2 * len(ASKED)  # the answers and the verdicts
+    for share in others:
+        runs.answer(share)
+    assert count_prompts(own_llm, "Question: ") == [1] * len(ASKED)
+    [result] = experiments.results(made.id)
+    assert result.status == "done" and experiments.answers(made.id)[0]["keyword"].questions == len(ASKED)
+
+
+def test_a_question_that_the_llm_does_not_answer_is_judged_with_the_reason(
+    make_settings: Callable[..., Settings], own_llm: str, beir: WriteTestSet
+) -> None:
+    with Workbench.open(settings=make_settings(llm_base_url=own_llm, llm_model="picky")) as wb:
+        experiments = Experiments(wb)
+        test_set = experiments.test_sets.add(load_test_set(beir())).id
+        made = experiments.create("Picky", test_set, ["keyword"], metrics=["mrr@10"])
+        experiments.prepare(made.id, judge="built-in")
+        resume_experiment(wb, made.id)
+        [verdicts] = experiments.verdicts(experiments.get(made.id), "built-in").values()
+    reasons = {one["question_id"]: one["scores"]["faithfulness"] for one in verdicts}
+    assert len(reasons) == 5 and str(reasons.pop("q4")).startswith("There is no answer: The LLM 'picky' ")
+    assert "There is no answer" not in str(reasons)
+
+
+def test_another_threshold_of_refusals_is_judged_again(llm_wb: Workbench, beir: WriteTestSet) -> None:
+    experiments = Experiments(llm_wb)
+    test_set = experiments.test_sets.add(load_test_set(beir())).id
+    messages: list[str] = []
+    for _ in range(2):
+        made = experiments.create("", test_set, ["keyword"], metrics=["mrr@10"])
+        experiments.prepare(made.id, judge="built-in")
+        messages.append(resume_experiment(llm_wb, made.id).message)
+        [result] = experiments.results(made.id)
+        llm_wb.indexes.set_threshold(result.index_name, 0.9)
+    assert messages[1] == "0 questions run, 5 cached. 5 answers written, 0 cached. 5 questions judged, 0 cached."
 
 
 def test_judging_stops_with_the_budget_and_continues_with_a_higher_one(llm_wb: Workbench, beir: WriteTestSet) -> None:

@@ -62,7 +62,10 @@ def list_test_sets(call: Call, limit: int, offset: int) -> JsonObject:
             "title": cut(one.title, MAX_TITLE_CHARS),
             "over": one.over,
             **pick(one, "questions", "answerable", "judgments", "grades"),
-            "experiments": [pick(run, "id", "title", "status") for run in experiments.list(one.id)[:MAX_EXPERIMENTS]],
+            "experiments": [
+                {**pick(run, "id", "status"), "title": cut(run.title, MAX_TITLE_CHARS)}
+                for run in experiments.list(one.id)[:MAX_EXPERIMENTS]
+            ],
         }
         for one in sets[offset : offset + limit]
     ]

@@ -13,6 +13,7 @@ import pytest
 from evals.background import make_runners
 from evals.evaluation import Bar, TestSets
 from evals.test_sets.folders import load_test_set
+from mcp_app.paging import MAX_TITLE_CHARS
 from mcp_app.server import create_server, to_listed_tool
 from mcp_app.tools import NAMED_TOOLSETS, select_tools
 from tests.mcp_app.agent import Agent
@@ -301,7 +302,10 @@ def test_a_proposal_has_the_figures_of_its_experiment(agent: Agent, wb: Workbenc
     made = wb.experiments.create("", "Animals", strategies, metrics=["ndcg@10"]).id
     wb.experiments.run(made)
     listed = {"id": made, "title": "Animals", "status": "done"}
-    assert agent("list_test_sets")["test_sets"][0]["experiments"] == [listed]
+    long = wb.experiments.create("Long " * 1000, "Animals", strategies).id
+    assert agent("list_test_sets")["test_sets"][0]["experiments"][1:] == [listed]
+    assert len(agent("list_test_sets")["test_sets"][0]["experiments"][0]["title"]) <= MAX_TITLE_CHARS
+    wb.experiments.delete(long)
     code = {"llm": "python:os:getcwd"}
     refused = agent.failure("propose_promotion", strategy="hyde", reason="Better", proposed_by="small", parameters=code)
     assert refused["error"] == "Agents cannot use Python objects as parameters"

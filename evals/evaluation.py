@@ -309,11 +309,11 @@ class Evaluation:
         with progress_bar("Answers", on_progress) as show:
             for name in (one for one in self.strategies if one in asked.strategies):  # best first
                 corpus, strategy, parameters = self._read_search(name)
+                self.replies[name] = {}
                 rounds = ask_answers(
                     self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
-                    on_progress=show, should_stop=should_stop,
+                    first=self.replies[name], on_progress=show, should_stop=should_stop,
                 )  # fmt: skip
-                self.replies[name] = rounds[0]
                 if missing := sum(len(test_set.scorable) - len(answers) for answers in rounds):
                     left_out.append(f"{name} ({missing:,} of {len(rounds) * len(test_set.scorable):,} not written)")
                     continue

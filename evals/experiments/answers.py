@@ -145,6 +145,7 @@ def ask_answers(
     *,
     repeats: int,
     budget: Budget,
+    first: dict[str, Ranking] | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[dict[str, Ranking]]:
@@ -158,6 +159,7 @@ def ask_answers(
         parameters: Parameters of the strategy, by name.
         repeats: Number of times that a configured LLM answers; extracts are always the same.
         budget: Stop when it is used up; the last round is then incomplete.
+        first: Receives the answers of the first round, which are kept if a later one fails.
         on_progress: Called before each question.
         should_stop: Polled before each question.
 
@@ -170,7 +172,8 @@ def ask_answers(
     """
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
-    rounds: list[dict[str, Ranking]] = [{} for _ in range(repeats if wb.corpus.llm is not None else 1)]
+    others: list[dict[str, Ranking]] = [{} for _ in range(repeats - 1 if wb.corpus.llm is not None else 0)]
+    rounds = [{} if first is None else first, *others]
     prices = Prices.from_settings(wb.settings)
     priced = (strategy, name_writer(wb.settings, parameters), corpus.index.embedding_model)
     total = len(rounds) * len(test_set.scorable)

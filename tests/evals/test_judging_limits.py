@@ -63,6 +63,15 @@ def test_the_reason_why_there_is_no_answer_is_kept(
     assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"] == {"There is no answer.": 5}
 
 
+def test_answers_written_before_one_that_failed_are_judged(
+    make_settings: Callable[..., Settings], beir: WriteTestSet, llm_url: str
+) -> None:
+    with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="picky")) as wb:  # not about honey, q4
+        payload, code, _ = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm")
+    assert code == 1 and "The LLM 'picky' at " in payload["error"]
+    assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"]["There is no answer."] == 2
+
+
 def test_a_judge_judges_the_answers_of_the_run_and_the_passages_that_they_are_from(
     make_settings: Callable[..., Settings], beir: WriteTestSet, start_judge: StartJudge
 ) -> None:

@@ -166,7 +166,7 @@ def evaluate(
     )  # fmt: skip
     if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(result.run, Path(arguments.save))
-    answered = _write_answers(result, arguments, on_progress, should_stop) if answers or judges else ({}, [], "")
+    answered = _write_answers(result, arguments, on_progress, should_stop) if judges else ({}, [], "")
     result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
     run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
@@ -181,6 +181,7 @@ def evaluate(
         for sentence in describe_power(payload["power"]):
             say(sentence)
     code = _check_baseline(wb, run, arguments, payload, say) if arguments.baseline else 0
+    answered = _write_answers(result, arguments, on_progress, should_stop) if answers and not judges else answered
     return payload, _report_answers(result, *answered, arguments, payload, say) or code
 
 

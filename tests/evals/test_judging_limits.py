@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from evals.background import enqueue_experiment, make_runners
+from evals.command import add_arguments, evaluate
 from evals.experiments.answers import read_answers
 from evals.experiments.catalogue import Experiments, make_cells
 from evals.experiments.runs import MAX_JUDGED, EvalRun, Ranking, answer_question, run_strategies
@@ -24,7 +26,9 @@ from tests.evals.test_baseline import run
 from tests.evals.test_shared_answers import count_prompts
 from tests.llm_server import serving
 from workbench import Workbench
+from workbench.errors import Cancelled
 from workbench.settings import Settings
+from workbench.types import Progress
 
 LONG = 30.0  # seconds until a test gives up; a silent judge is waited for 60
 
@@ -61,6 +65,19 @@ def test_the_reason_why_there_is_no_answer_is_kept(
     assert code == 1 and payload["error"].startswith(reason) and "(429), 3 times" in payload["error"]
     assert payload["error"] in said
     assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"] == {"There is no answer.": 5}
+
+
+def test_the_searches_are_reported_before_answers_that_no_judge_needs(wb: Workbench, beir: WriteTestSet) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.message == "answers":
+            raise Cancelled("Stopped.")
+
+    parser, lines = argparse.ArgumentParser(), list[str]()
+    add_arguments(parser)
+    arguments = parser.parse_args([str(beir()), "--strategies", "keyword", "--answers"])
+    with pytest.raises(Cancelled):
+        evaluate(wb, arguments, say=lines.append, on_progress=stop)
+    assert "nDCG@10" in "\n".join(lines)
 
 
 def test_answers_written_before_one_that_failed_are_judged(

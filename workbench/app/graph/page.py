@@ -189,8 +189,7 @@ TYPE_LOOKS = (  # hue and shape, most frequent type first; diamonds are answers
 )  # fmt: skip
 TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
 MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
-MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED = 30, 18  # characters of a label; in a chart of more than CROWDED_NODES
-CROWDED_NODES = 80
+MAX_LABEL_CHARS = 30
 FRAME_PX = (1200, 680)  # px: width and height for which labels are placed
 NARROW_FRAMES = (
     (900, (640, 680), 30),
@@ -282,8 +281,8 @@ def _place_labels(dots: Sequence[JsonObject], frame: tuple[int, int], letters: i
         boxes = {
             "right": (x + away, y - high / 2, x + away + wide, y + high / 2),
             "left": (x - away - wide, y - high / 2, x - away, y + high / 2),
-            "bottom": (x - wide / 2, y + away, x + wide / 2, y + away + high),
-            "top": (x - wide / 2, y - away - high, x + wide / 2, y - away),
+            "bottom": (x - wide / 2, y + radius[place], x + wide / 2, y + away + high),
+            "top": (x - wide / 2, y - away - high, x + wide / 2, y - radius[place]),
         }
         covered = {
             side: sum(_overlap(box, node) for node in nodes)
@@ -344,7 +343,6 @@ def list_types(graph: Graph) -> dict[str, str]:
 
 def _make_node(node: GraphNode, types: Sequence[str], chosen: Sequence[str], crowd: int) -> JsonObject:
     size = _node_scale(crowd) * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
-    longest = MAX_LABEL_CHARS if crowd <= CROWDED_NODES else MAX_LABEL_CHARS_CROWDED
     place = types.index(node.document_type if node.document_type in types else "")
     return {
         "id": node.id,
@@ -353,7 +351,7 @@ def _make_node(node: GraphNode, types: Sequence[str], chosen: Sequence[str], cro
         "category": place,
         "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
         "symbolSize": round(size, 1),
-        "label": {"show": False, "formatter": shorten(node.title, longest).replace("{", "(")},
+        "label": {"show": False, "formatter": shorten(node.title, MAX_LABEL_CHARS).replace("{", "(")},
     }
 
 

@@ -205,10 +205,6 @@ class Rounds:
             except OutOfTime:
                 break
             values[candidate.key] = run.means[self._metric]
-            if self._on_progress is not None:
-                spent = min(int(self.elapsed), int(self.seconds))
-                message = f"{len(self.measured):,} settings tried, currently on {len(questions)} questions"
-                self._on_progress(Progress(spent, int(self.seconds), message))
         self.tuned |= values
         return [self.measured[key] for key in sorted(values, key=lambda key: -values[key])]
 
@@ -246,6 +242,9 @@ class Rounds:
                 now = self.elapsed
                 self._costs.setdefault(candidate.strategy, []).append(now - before)
                 before = now
+                if self._on_progress is not None:
+                    message = f"{len(self.measured):,} settings tried, currently on {len(questions)} questions"
+                    self._on_progress(Progress(int(min(now, self.seconds)), int(self.seconds), message))
                 if not needed and now >= self.seconds:
                     raise OutOfTime
         finally:

@@ -55,6 +55,16 @@ def test_a_search_keeps_to_its_time_and_reports_what_it_could_not_do(wb: Workben
     assert "There was time for 12 of the 20 questions of each half." in found.notes
 
 
+def test_progress_is_reported_after_each_question(wb: Workbench, test_set: TestSet) -> None:
+    ticks, reported = itertools.count(step=1.0), []
+    tune(
+        wb, test_set, index_corpus(wb, test_set), ["hybrid"], 24, clock=lambda: float(next(ticks)),
+        on_progress=reported.append,
+    )  # fmt: skip
+    assert [progress.done for progress in reported[:12]] == [*range(reported[0].done, reported[0].done + 12)]
+    assert {progress.message for progress in reported[:12]} == {"0 settings tried, currently on 12 questions"}
+
+
 def test_a_strategy_without_parameters_is_reported_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
     plain = next(name for name, strategy in STRATEGIES.items() if not strategy.parameters and not strategy.needs)
     found = tune(wb, test_set, index_corpus(wb, test_set), [plain], 1)

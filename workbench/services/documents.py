@@ -342,7 +342,8 @@ class DocumentService:
 
         Raises:
             NotFound: No such document.
-            Conflict: It was changed after ``unchanged_since``, its ``updated_at`` when it was read.
+            Conflict: It was changed after ``unchanged_since``, its ``updated_at`` when it was read. A change of the
+                content is not compared.
             InvalidInput: The title is empty or too long.
             UnreadableDocument: No text can be extracted from the file.
         """

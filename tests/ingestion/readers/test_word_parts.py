@@ -444,9 +444,10 @@ def test_items_of_a_list_have_the_letters_of_its_script(form: str, third: str, t
         ("<m:bar><m:e>x</m:e></m:bar>", r"$\underline{x}$"),
         ("<m:groupChr><m:e>x</m:e></m:groupChr>", r"$\underbrace{x}$"),
         ('<m:r><m:t>y</m:t></m:r><m:phant><m:phantPr><m:show m:val="0"/></m:phantPr><m:e>x</m:e></m:phant>', "$y$"),
+        ('<m:r><w:sym w:font="Symbol" w:char="F061"/><m:t>=2</m:t></m:r>', "$α=2$"),
     ],
 )
-def test_braces_and_bars_of_equations(equation: str, latex: str) -> None:
+def test_braces_bars_and_symbols_of_equations(equation: str, latex: str) -> None:
     equation = equation.replace("<m:e>x</m:e>", "<m:e><m:r><m:t>x</m:t></m:r></m:e>")
     assert read(f"<w:p><m:oMath>{equation}</m:oMath></w:p>").text == latex
 

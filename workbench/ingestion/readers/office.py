@@ -275,6 +275,7 @@ ACCENTS = {
     "\u0308": "ddot", "\u030c": "check", "\u0306": "breve", "\u0301": "acute", "\u0300": "grave",
 }  # fmt: skip
 DEFAULT_NARY = "∫"
+SYMBOL_CODE = re.compile("(?!D[89A-F])[0-9A-F]{2,4}", re.I)  # of a character, but no half of one
 FUNCTION_NAMES = frozenset("sin cos tan cot sec csc log ln exp lim max min det gcd sup inf sinh cosh tanh".split())  # noqa: SIM905
 
 
@@ -290,6 +291,8 @@ def _latex(element: XmlElement | None) -> str:
     name = local_name(element)
     if name == "t":
         return element.text or ""
+    if name == "sym" and (code := SYMBOL_CODE.fullmatch(element.get(WORD + "char") or "")):
+        return format_symbols(chr(int(code[0], 16)), element.get(WORD + "font") or "")
     if name.endswith("Pr"):
         return ""
     write = STRUCTURES.get(name)

@@ -189,6 +189,7 @@ TYPE_LOOKS = (  # hue and shape, most frequent type first; diamonds are answers
 )  # fmt: skip
 TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
 MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
+MIN_LABELS = 6  # that are shown even over several nodes of a crowded chart
 MAX_LABEL_CHARS = 30
 FRAME_PX = (1200, 680)  # px: width and height for which labels are placed
 NARROW_FRAMES = (
@@ -256,8 +257,8 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
 def _place_labels(dots: Sequence[JsonObject], frame: tuple[int, int], letters: int, zoom: float) -> list[JsonValue]:
     """Return the nodes with labels; those of the largest are shown, on the side where each covers the fewest nodes.
 
-    A label that would cover another, or two nodes, or leave the frame is shown on hover only, as for small nodes. An
-    upright frame turns the layout, which is wider than high.
+    A label that would cover another, or two nodes, or leave the frame is shown on hover only, as for small nodes; the
+    first ``MIN_LABELS`` may cover nodes. An upright frame turns the layout, which is wider than high.
 
     Args:
         dots: Nodes with their positions in the layout.
@@ -289,7 +290,7 @@ def _place_labels(dots: Sequence[JsonObject], frame: tuple[int, int], letters: i
             for side, box in boxes.items()
             if max(middle - box[0], box[2] - middle) < room and not any(_overlap(box, label) for label in labels)
         }
-        if min(covered.values(), default=2) < 2:
+        if covered and (len(labels) < MIN_LABELS or min(covered.values()) < 2):
             sides[place] = min(covered, key=lambda side: covered[side])
             labels.append(boxes[sides[place]])
     towards = ["left" if x > middle else "right" for x in at[:, 0]]

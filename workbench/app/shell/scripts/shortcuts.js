@@ -305,7 +305,7 @@ function keepFocus() {
   });
   const back = () => {
     if (document.activeElement !== document.body || inside?.isConnected) return;
-    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll(".st-key-question input:placeholder-shown"), ...document.querySelectorAll("[data-testid=stMain] :is(h1, .wb-state h2)")].find((one) => one?.isConnected);
+    const next = [before, ...(window.workbenchBoard?.querySelectorAll(".card .title") ?? []), ...document.querySelectorAll(".st-key-question input:placeholder-shown"), ...document.querySelectorAll("[data-testid=stMain] :is(h1, .st-key-failed h2)")].find((one) => one?.isConnected);
     const how = { preventScroll: true, focusVisible: inside ? undefined : false };  // after loading, the keyboard has not been used
     window.workbenchEntered = !next && how;  // the board takes it when it is drawn
     if (next?.matches("h1, h2")) next.tabIndex = -1;

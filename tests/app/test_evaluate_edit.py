@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
 from workbench.app.evaluate.test_sets import save_judgments, save_questions
+from workbench.app.state.shared import OPENING
 from workbench.errors import InvalidInput
 
 
@@ -71,7 +73,7 @@ def test_an_emptied_question_is_refused_and_nothing_changes(store: TestSetStore,
 def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(store: TestSetStore, asked: str) -> None:
     listed = store.load(asked).judgments
     place = next(n for n, judgment in enumerate(listed) if judgment.is_span)
-    said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not relevant"}])
+    said = save_judgments(store, store.info(asked), listed, [{"place": place, "Grade": "not relevant"}])
     assert said == "1 judgment changed, 1 removed."
     assert [(j.document, j.grade, j.start) for j in store.load(asked).judgments] == [("doc_a", 0, 3)]
 
@@ -85,7 +87,46 @@ def test_grades_have_the_names_of_the_scale_and_a_row_that_is_gone_is_gone_for_e
         store.judge(asked, "q1", "doc_b", grade, rater=rater, reason="Read it")
     listed = store.load(asked).judgments
     rows = [{"place": place, "Grade": {2: "partly", 1: "related"}[one.grade]} for place, one in enumerate(listed)]
-    assert save_judgments(store, asked, listed, rows).startswith("0 ")  # the rows as they are shown
+    shown = store.info(asked)
+    assert save_judgments(store, shown, listed, rows).startswith("0 ")  # the rows as they are shown
     (span,) = [row for row, one in zip(rows, listed, strict=True) if one.is_span]
-    assert save_judgments(store, asked, listed, [span | {"Grade": "relevant"}]) == "1 judgment changed, 1 removed."
+    assert save_judgments(store, shown, listed, [span | {"Grade": "relevant"}]) == "1 judgment changed, 1 removed."
     assert [(one.document, one.grade) for one in store.load(asked).judgments] == [("doc_a", 3)]
+
+
+def test_rows_keep_their_grades_if_another_person_changes_the_scale_before_they_are_saved(
+    store: TestSetStore, asked: str
+) -> None:
+    shown, listed = store.info(asked), store.load(asked).judgments
+    rows = [{"place": place, "Grade": {2: "relevant", 1: "partly"}[one.grade]} for place, one in enumerate(listed)]
+    store.update(asked, grades=5)  # on whose scale "relevant" is 3
+    assert save_judgments(store, shown, listed, rows) == "0 judgments changed, 0 removed."
+
+
+def _judged_meanwhile() -> None:
+    """Draw the raters and the judgments of a test set, which others change after it is read."""
+    from evals.test_sets.store import TestSetStore
+    from workbench.app.evaluate.test_sets import edit_judgments, show_raters
+    from workbench.app.state.shared import OPENING
+
+    wb = OPENING.workbench
+    assert wb is not None
+    store = TestSetStore(wb)
+    info = store.info("Asked")
+    test_set = store.load(info.id)
+    store.judge(info.id, "q1", "doc_b", None)
+    (added,) = store.add_questions(info.id, ["What is four?"])
+    for rater, grade in (("Ada", "relevant"), ("Bo", "not")):
+        store.judge(info.id, added.id, "doc_a", grade, rater=rater)
+    show_raters(wb, info, test_set)
+    edit_judgments(wb, store, info, test_set)
+
+
+def test_what_others_judge_or_take_back_while_a_page_is_drawn_does_not_break_it(
+    wb: Workbench, store: TestSetStore, asked: str
+) -> None:
+    OPENING.use(wb)
+    store.judge(asked, "q2", "doc_a", "partly", rater="Ada")
+    page = AppTest.from_function(_judged_meanwhile, default_timeout=30).run()
+    assert not page.exception
+    assert "agreement needs two" in page.caption[0].value  # of the version that is shown

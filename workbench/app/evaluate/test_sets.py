@@ -22,6 +22,8 @@ from evals.evaluation import (
     TestSetInfo,
     TestSets,
     TestSetStore,
+    find_disagreements,
+    measure_raters,
 )
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
@@ -320,7 +322,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
     listed = list(test_set.judgments[:MAX_ROWS])
     names = {grade: name for name, grade in _list_grade_names(info, listed).items()}
     given: dict[Place, list[Rating]] = {}
-    for rating in store.ratings(info.id):
+    for rating in store.ratings(info.id, test_set.version):
         given.setdefault(rating.judgment.place, []).append(rating)
     rows = [
         {
@@ -351,12 +353,12 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
     if len(test_set.judgments) > MAX_ROWS:
         st.caption(f"Showing the first {MAX_ROWS:,}; export the test set to edit the rest.")
     if st.button("Save judgments", type="primary", key="save_judgments"):
-        _save_changes(lambda: save_judgments(store, info.id, listed, _read_rows(sheet)))
+        _save_changes(lambda: save_judgments(store, info, listed, _read_rows(sheet)))
 
 
-def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
+def save_judgments(store: TestSetStore, info: TestSetInfo, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
     """Store the changed grades and remove the missing rows, of all raters; return a summary."""
-    names = _list_grade_names(store.info(key), listed)
+    names = _list_grade_names(info, listed)
     grades = {int(row["place"] or 0): names[str(row["Grade"])] for row in rows}
     removals = {judgment.place for place, judgment in enumerate(listed) if place not in grades}
     changed = [
@@ -365,10 +367,10 @@ def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], ro
         if place in grades and grades[place] != judgment.grade
     ]
     if changed:
-        store.judge_all(key, changed)
-    for one in [one for one in store.ratings(key) if one.judgment.place in removals]:
+        store.judge_all(info.id, changed)
+    for one in [one for one in store.ratings(info.id) if one.judgment.place in removals]:
         question_id, document, start, end = one.judgment.place
-        store.judge(key, question_id, document, None, start=start, end=end, judge=one.judge, rater=one.rater)
+        store.judge(info.id, question_id, document, None, start=start, end=end, judge=one.judge, rater=one.rater)
     return f"{count_text(len(changed), 'judgment')} changed, {len(removals)} removed."
 
 
@@ -553,8 +555,8 @@ DISAGREEMENT_COLUMNS = (
 
 def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     """Show how far the named raters of a test set agree, and their disagreements; an opened one can be settled."""
-    sets = TestSets(wb)
-    found = sets.agreement(info.id)
+    ratings = TestSetStore(wb).ratings(info.id, test_set.version)  # others may have judged since
+    found = measure_raters(info.title, info.grades, ratings)
     about = "As a rater of its own, whose grades never count; twice, to show how consistent it is"
     if wb.settings.has_llm and test_set.judgments and st.button("Judge the same with the LLM", help=about):
         run_change(lambda: f"{enqueue_rating(wb, info.id).title} started; its progress is shown below.")
@@ -577,7 +579,7 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     ]  # fmt: skip
     _show_rows("raters", RATER_COLUMNS, raters, "Raters")
     _show_rows("rater_pairs", PAIR_COLUMNS, pairs, "Agreement of each two raters")
-    open_ones = {f"{one.question_id}|{one.document}|{one.start}": one for one in sets.disagreements(info.id)}
+    open_ones = {f"{one.question_id}|{one.document}|{one.start}": one for one in find_disagreements(ratings)}
     if not open_ones:
         return
     st.subheader("To settle", anchor=False)

@@ -129,16 +129,18 @@ def test_each_file_of_a_client_is_undone_separately(workbench: Callable[..., Ran
     for number, file in enumerate(files):
         file.write_text(f'{{"mcpServers": {{"rag-workbench": {{"command": "old {number}"}}}}}}')
         assert workbench("connect", "cursor", "--file", str(file), "--yes", "--with-database").code == 0
-    assert (data / "connections.json").stat().st_mode & 0o777 == 0o600
-    first = workbench("connect", "cursor", "--undo", "--yes")
-    assert "old 1" in files[1].read_text() and f"Still connected in {files[0]}; run --undo again" in first.out
+    marker = data / "connections" / "cursor"
+    assert marker.read_text() == str(files[1]) and marker.stat().st_mode & 0o777 == 0o600
     assert workbench("connect", "cursor", "--undo", "--yes").code == 0
+    assert "old 1" in files[1].read_text() and not marker.exists()
+    assert "rag-workbench" in files[0].read_text() and "old 0" not in files[0].read_text()
+    assert workbench("connect", "cursor", "--undo", "--yes", "--file", str(files[0])).code == 0
     assert "old 0" in files[0].read_text()
 
 
 def test_a_file_that_its_client_wrote_while_one_was_asked_is_left_alone(person: Path, data: Path) -> None:
     connection = make_connection(Settings(_env_file=None), "stdio", (), False, client="claude-code")
-    change = plan_connection("claude-code", connection, data)
+    change = plan_connection("claude-code", connection)
     change.path.parent.mkdir(parents=True)
     change.path.write_text('{"numStartups": 7}')
     with pytest.raises(ConfigurationError, match="has changed in the meantime; nothing was written"):

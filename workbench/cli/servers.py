@@ -132,7 +132,7 @@ def run_connect(arguments: argparse.Namespace, out: Output) -> int:
         _confirm_change(arguments, out, change)
     apply_change(change, settings.home)
     if arguments.undo:
-        state = _describe_undone(change, settings)
+        state = _describe_undone(change)
     else:
         state = f"{change.path} is up to date. " if change.is_none else f"Written to {change.path}. "
         state += describe_state(arguments.client, settings.home, _load_callers(out))
@@ -148,7 +148,7 @@ def _plan_connection(arguments: argparse.Namespace, settings: Settings) -> FileC
     connection = make_connection(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
     if settings.database_url is not None:
         connection = add_database_url(connection, settings, password=arguments.with_database)
-    return plan_connection(arguments.client, connection, settings.home, arguments.file)
+    return plan_connection(arguments.client, connection, arguments.file)
 
 
 def _confirm_change(arguments: argparse.Namespace, out: Output, change: FileChange) -> None:
@@ -162,10 +162,9 @@ def _confirm_change(arguments: argparse.Namespace, out: Output, change: FileChan
         raise Cancelled("Nothing was written.")
 
 
-def _describe_undone(change: FileChange, settings: Settings) -> str:
-    """Describe what was undone, and which other files of the client still contain this workbench."""
+def _describe_undone(change: FileChange) -> str:
+    """Describe what was undone."""
     from workbench.app.connect.clients import SERVER_NAME
-    from workbench.app.connect.connections import read_notes
 
     sentences = {
         "nothing": f"Nothing to remove from {change.path}.",
@@ -174,9 +173,7 @@ def _describe_undone(change: FileChange, settings: Settings) -> str:
         "removed": f"Removed '{SERVER_NAME}' from {change.path}."
         + (f" The file before 'workbench connect' is {change.backup}." if change.backup else ""),
     }
-    others = [note.file for note in read_notes(settings.home).get(change.client, [])]
-    more = f" Still connected in {', '.join(others)}; run --undo again to disconnect it." if others else ""
-    return sentences[change.outcome] + more
+    return sentences[change.outcome]
 
 
 def _load_callers(out: Output) -> dict[str, Caller]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,9 +14,10 @@ import platformdirs
 
 from workbench.app.connect.clients import SERVER_NAME, ClientSetup
 from workbench.errors import ConfigurationError, InvalidInput
+from workbench.formatting import count_text
 from workbench.runtime import replace_file
 from workbench.storage.tool_calls import Caller
-from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_or_none
+from workbench.types import JsonObject, JsonValue, as_object
 
 # Where each client keeps its list of servers
 
@@ -56,65 +55,18 @@ CLIENT_FILES: dict[str, ClientFile] = {
 }
 
 
-# Notes about written files, needed for undo
+# Which file was written last, and when
 
-NOTES_FILE = "connections.json"  # in the data folder, readable by its owner only
+MARKERS_FOLDER = "connections"  # in the data folder: for each connected client a file with the path of its file
 BACKUP_SUFFIX = ".rag-workbench.bak"
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionNote:
-    """A record of what ``connect`` changed in one file of a client."""
-
-    file: str  # path of the file
-    at: str  # time of the change, in ISO format
-    digest: str  # SHA-256 of the file as written; "" if others had changed it between two runs of ``connect``
-    backup: str | None  # path of the file as it was before; None if there was no file
-
-    @property
-    def time(self) -> datetime:
-        """The time of the change."""
-        return datetime.fromisoformat(self.at)
-
-
-def read_notes(home: Path) -> dict[str, list[ConnectionNote]]:
-    """Return the notes of each connected client, one for each file, newest last."""
+def _read_marker(marker: Path) -> Path | None:
+    """Return the client's file that was written last, or None if the client is not connected."""
     try:
-        stored = as_object(json.loads((home / NOTES_FILE).read_text(encoding="utf-8")))
-        return {client: _parse_notes(notes) for client, notes in stored.items()}
-    except (OSError, ValueError, TypeError):  # missing or damaged
-        return {}
-
-
-def _find_note(home: Path, client: str, file: Path) -> ConnectionNote | None:
-    return next((note for note in read_notes(home).get(client, []) if note.file == str(file)), None)
-
-
-def _store_note(home: Path, client: str, file: Path, note: ConnectionNote | None) -> None:
-    """Replace the note of a file; None removes it."""
-    notes = read_notes(home)
-    others = [other for other in notes.pop(client, []) if other.file != str(file)]
-    remaining = [*others, note] if note is not None else others
-    notes |= {client: remaining} if remaining else {}
-    text = json.dumps({name: [asdict(one) for one in ones] for name, ones in notes.items()}, indent=1) + "\n"
-    _write(home / NOTES_FILE, text, is_private=True)
-
-
-def _parse_notes(stored: JsonValue) -> list[ConnectionNote]:
-    if not isinstance(stored, list):
-        raise TypeError(stored)
-    return [_parse_note(as_object(one)) for one in stored]
-
-
-def _parse_note(stored: Mapping[str, JsonValue]) -> ConnectionNote:
-    note = ConnectionNote(
-        file=as_text(stored.get("file")),
-        at=as_text(stored.get("at")),
-        digest=as_text(stored.get("digest", "")),
-        backup=as_text_or_none(stored.get("backup")),
-    )
-    datetime.fromisoformat(note.at)
-    return note
+        return Path(marker.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
 
 
 # Changes of a client's file
@@ -131,7 +83,6 @@ class FileChange:
     before: str  # its text now; "" if there is no file
     after: str | None  # its text afterwards; None deletes the file
     outcome: Outcome  # what the change does. "foreign": the entry was not written by ``connect``, so it stays.
-    note: ConnectionNote | None = None  # the note to keep afterwards; None removes it
     backup: Path | None = None  # the backup that connecting writes, or undoing restores from
 
     @property
@@ -146,7 +97,7 @@ class FileChange:
         return "\n".join(difflib.unified_diff(before, after, str(self.path), str(self.path), lineterm="", n=2))
 
 
-def plan_connection(client: str, connection: ClientSetup, home: Path, path: Path | None = None) -> FileChange:
+def plan_connection(client: str, connection: ClientSetup, path: Path | None = None) -> FileChange:
     """Return the change that connects a client.
 
     Raises:
@@ -160,17 +111,12 @@ def plan_connection(client: str, connection: ClientSetup, home: Path, path: Path
     if root is None or not isinstance(servers, dict):
         block = json.dumps({file.section: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
         raise InvalidInput(f"{place} is not plain JSON, so it was not changed. Add this to it yourself:\n{block}")
-    current, known = servers.get(SERVER_NAME), _find_note(home, client, place)
+    current = servers.get(SERVER_NAME)
     if current == entry:
-        return FileChange(client, place, text, text, "unchanged", known)
+        return FileChange(client, place, text, text, "unchanged")
     after = _dump(root | {file.section: servers | {SERVER_NAME: entry}}, text)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    if known is not None and _is_ours(current, client):  # keep the first backup, unless it is out of date
-        digest = _digest(after) if known.digest == _digest(text) else ""
-        return FileChange(client, place, text, after, "written", ConnectionNote(str(place), now, digest, known.backup))
-    backup = place.with_name(place.name + BACKUP_SUFFIX) if place.exists() else None
-    note = ConnectionNote(str(place), now, _digest(after), str(backup) if backup else None)
-    return FileChange(client, place, text, after, "written", note, backup)
+    has_backup = _is_ours(current, client) or not place.exists()  # of the file before the first connection
+    return FileChange(client, place, text, after, "written", None if has_backup else _backup_of(place))
 
 
 def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
@@ -183,12 +129,8 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
         InvalidInput: The file has changed and is not plain JSON.
     """
     file = CLIENT_FILES[client]
-    notes = read_notes(home).get(client, [])
-    place = _absolute(path or (Path(notes[-1].file) if notes else file.place()))
-    note, text = _find_note(home, client, place), _read_text(place)
-    backup = Path(note.backup) if note is not None and note.backup else None
-    if note is not None and note.digest == _digest(text) and (backup is None or backup.exists()):
-        return FileChange(client, place, text, _read_text(backup) if backup else None, "restored", backup=backup)
+    place = _absolute(path or _read_marker(home / MARKERS_FOLDER / client) or file.place())
+    text = _read_text(place)
     root = _parse(text)
     if root is None:
         raise InvalidInput(
@@ -199,48 +141,64 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
         return FileChange(client, place, text, text, "nothing")
     if not _is_ours(servers[SERVER_NAME], client):
         return FileChange(client, place, text, text, "foreign")
-    remaining = {name: entry for name, entry in servers.items() if name != SERVER_NAME}
-    after = _dump(root | {file.section: remaining}, text)
-    return FileChange(client, place, text, after, "removed", backup=backup if backup and backup.exists() else None)
+    remaining = root | {file.section: {name: entry for name, entry in servers.items() if name != SERVER_NAME}}
+    backup = _backup_of(place) if _backup_of(place).exists() else None
+    if backup is None and remaining == {file.section: {}}:  # ``connect`` created the file
+        return FileChange(client, place, text, None, "restored")
+    former = _read_text(backup) if backup else ""
+    if backup and _without_ours(former, file.section) == _without_ours(text, file.section):
+        return FileChange(client, place, text, former, "restored", backup)
+    return FileChange(client, place, text, _dump(remaining, text), "removed", backup)
+
+
+def _backup_of(place: Path) -> Path:
+    return place.with_name(place.name + BACKUP_SUFFIX)
+
+
+def _without_ours(text: str, section: str) -> JsonObject:
+    """Return the object of a file without the entry of this workbench, and without a section that is empty then."""
+    root = _parse(text) or {}
+    servers = {name: entry for name, entry in as_object(root.get(section, {})).items() if name != SERVER_NAME}
+    return {name: value for name, value in (root | {section: servers}).items() if name != section or value}
 
 
 def apply_change(change: FileChange, home: Path) -> None:
-    """Write a change, and the note about it.
+    """Write a change, and which file of the client it was.
 
     Raises:
         ConfigurationError: A file is not writable, or the client has written its own since the change was planned.
     """
     if _read_text(change.path) != change.before:
         raise ConfigurationError(f"{change.path} has changed in the meantime; nothing was written. Try again.")
-    known = _find_note(home, change.client, change.path)
+    marker = home / MARKERS_FOLDER / change.client
+    mode = change.path.stat().st_mode & 0o777 if change.path.exists() else None
     try:
-        if change.outcome == "written" and change.backup is not None:
-            _write(change.backup, change.before, mode=change.path.stat().st_mode & 0o777)
-        if change.note is not None and change.note != known:  # first, so that a full disk does not lose it
-            _store_note(home, change.client, change.path, change.note)
-        try:
-            _write_file(change)
-        except OSError:
-            _store_note(home, change.client, change.path, known)
-            raise
-        if change.note is None and known is not None:
-            _store_note(home, change.client, change.path, None)
+        if change.outcome == "written":
+            if change.backup is not None:
+                replace_file(change.backup, change.before.encode(), mode)
+            replace_file(marker, str(change.path).encode())  # first, so that a full disk does not lose it
+        if change.after is None:
+            change.path.unlink()
+        elif not change.is_none:
+            replace_file(change.path, change.after.encode(), mode)
         if change.outcome == "restored" and change.backup is not None:
-            change.backup.unlink(missing_ok=True)
+            change.backup.unlink()
+        if change.outcome not in ("written", "unchanged") and _read_marker(marker) == change.path:
+            marker.unlink()
     except OSError as error:
         raise ConfigurationError(f"Cannot write {error.filename or change.path} ({error.strerror}).") from error
 
 
 def describe_state(client: str, home: Path, callers: Mapping[str, Caller]) -> str:
     """Return a sentence on whether a client is connected, and whether it has called since."""
-    notes, caller = read_notes(home).get(client, []), callers.get(client)
-    if caller is not None and (not notes or caller.last >= notes[-1].time):
+    marker, caller = home / MARKERS_FOLDER / client, callers.get(client)
+    file = _read_marker(marker)
+    if caller is not None and (file is None or caller.last.timestamp() >= marker.stat().st_mtime):
         last = caller.last.astimezone().strftime("%Y-%m-%d %H:%M")
-        return f"Connected: {caller.calls:,} call{'' if caller.calls == 1 else 's'}, the last at {last}."
-    if not notes:
+        return f"Connected: {count_text(caller.calls, 'call')}, the last at {last}."
+    if file is None:
         return "Not connected yet."
-    files = ", ".join(note.file for note in notes)
-    return f"Connected in {files}; no calls yet. Restart the client and ask it something."
+    return f"Connected in {file}; no calls yet. Restart the client and ask it something."
 
 
 def _is_ours(entry: object, client: str) -> bool:
@@ -265,10 +223,6 @@ def _dump(root: Mapping[str, JsonValue], former: str) -> str:
     return json.dumps(root, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
 def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
@@ -281,17 +235,3 @@ def _read_text(place: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"Cannot read {place} ({error}).") from error
-
-
-def _write_file(change: FileChange) -> None:
-    if change.after is None:
-        change.path.unlink(missing_ok=True)
-    elif not change.is_none:
-        _write(change.path, change.after)
-
-
-def _write(path: Path, text: str, *, is_private: bool = False, mode: int | None = None) -> None:
-    """Write a file in one step. It keeps its mode; a new or private one is readable by its owner only."""
-    if path.exists() and not is_private:
-        mode = path.stat().st_mode & 0o777
-    replace_file(path, text.encode("utf-8"), mode)

@@ -93,7 +93,7 @@ def test_a_worker_killed_in_the_middle_of_the_answers_loses_the_one_it_waits_for
     first, second = start_two(llm_wb, start_worker)
     job = enqueue_experiment(llm_wb, made.id)
     while count_answers(experiments, made.id) < 20 or llm_wb.jobs.table.parts.tally(job.id).holders < 2:
-        assert first.poll() is None and second.poll() is None
+        assert first.poll() is None and second.poll() is None and not llm_wb.jobs.get(job.id).is_finished
         time.sleep(0.02)
     first.send_signal(signal.SIGKILL)
     done = llm_wb.jobs.wait(job.id, timeout=LONG)
@@ -212,7 +212,7 @@ def test_a_worker_killed_in_the_middle_of_judging_loses_the_questions_it_waits_f
     worker = start_worker()
     job = enqueue_experiment(llm_wb, made.id, ragas="llm")
     while count_judged(experiments, made.id) < 8:
-        assert worker.poll() is None
+        assert worker.poll() is None and not llm_wb.jobs.get(job.id).is_finished
         time.sleep(0.02)
     worker.send_signal(signal.SIGKILL)
     worker.wait()

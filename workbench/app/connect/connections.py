@@ -116,7 +116,7 @@ def plan_connection(client: str, connection: ClientSetup, path: Path | None = No
         return FileChange(client, place, text, text, "unchanged")
     after = _dump(root | {file.section: servers | {SERVER_NAME: entry}}, text)
     has_backup = _is_ours(current, client) or not place.exists()  # of the file before the first connection
-    return FileChange(client, place, text, after, "written", None if has_backup else _backup_of(place))
+    return FileChange(client, place, text, after, "written", None if has_backup else _backup_path(place))
 
 
 def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
@@ -142,7 +142,7 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
     if not _is_ours(servers[SERVER_NAME], client):
         return FileChange(client, place, text, text, "foreign")
     remaining = root | {file.section: {name: entry for name, entry in servers.items() if name != SERVER_NAME}}
-    backup = _backup_of(place) if _backup_of(place).exists() else None
+    backup = _backup_path(place) if _backup_path(place).exists() else None
     if backup is None and remaining == {file.section: {}}:  # ``connect`` created the file
         return FileChange(client, place, text, None, "restored")
     former = _read_text(backup) if backup else ""
@@ -151,7 +151,7 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
     return FileChange(client, place, text, _dump(remaining, text), "removed", backup)
 
 
-def _backup_of(place: Path) -> Path:
+def _backup_path(place: Path) -> Path:
     return place.with_name(place.name + BACKUP_SUFFIX)
 
 

@@ -167,7 +167,7 @@ def evaluate(
     if arguments.save:  # before the answers, whose LLM may fail
         report.save_baseline(result.run, Path(arguments.save))
     answered = _write_answers(result, arguments, on_progress, should_stop) if judges else ({}, [], "")
-    result, agreed = _judge_run(wb, result, arguments, on_progress, should_stop)
+    result, agreed = _judge_run(wb, result, arguments, answered[-1], on_progress, should_stop)
     run = result.run
     payload = report.to_json(run, [pair.to_dict() for pair in result.against_best])
     if agreed is not None:
@@ -201,7 +201,7 @@ def _write_answers(
     try:
         return *result.answers(repeats=repeats, on_progress=on_progress, should_stop=should_stop), ""
     except ModelError as error:
-        return {}, [], f"The questions were not all answered: {error}"
+        return {}, [], f"The LLM failed at one question, and those after it were not asked: {error}"
 
 
 def _report_answers(
@@ -277,12 +277,13 @@ def _judge_run(
     wb: Workbench,
     result: Evaluation,
     arguments: argparse.Namespace,
+    error: str,
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[Evaluation, JudgeAgreement | None]:
     """Return the result with the scores of its texts and, if an LLM judged, its agreement with the test set.
 
-    What the judge costs is part of the budget, and a note.
+    What the judge costs is part of the budget, and a note. ``error`` is why the LLM did not write all answers, or "".
     """
     from evals.experiments import report
     from evals.judges.judging import Texts, add_ragas, grade_again, judge_run, measure_agreement, sample_to_grade
@@ -294,7 +295,7 @@ def _judge_run(
     parts = len(run.without_files.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(
         wb, run.without_files, endpoint=endpoint, judge=judge, parts=parts, answers=result.replies,
-        on_progress=on_progress, should_stop=should_stop,
+        no_answer=error or "The budget was used up before it.", on_progress=on_progress, should_stop=should_stop,
     )  # fmt: skip
     judged = replace(result, run=add_ragas(run, figures))
     if endpoint is None:

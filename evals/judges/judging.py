@@ -321,12 +321,14 @@ def judge_run(
     should_stop: ShouldStop | None = None,
     parts: int = 0,
     answers: Mapping[str, Mapping[str, Ranking]] | None = None,
+    no_answer: str = "",
 ) -> dict[str, dict[str, JudgedMetric]]:
     """Return the scores of the first ``questions`` by strategy and metric; with an endpoint, LLM-based ones too.
 
-    ``answers`` are those of the strategies by question id, which are judged in place of what was found. ``judge`` is
-    "built-in" for our prompts, or "ragas" for those of ragas. Each strategy gets an equal part of the endpoint's
-    remaining limits; ``parts`` is the number of runs still to be judged with it (by default, the number of strategies).
+    ``answers`` are those of the strategies by question id, which are judged in place of what was found, and
+    ``no_answer`` is why others lack one. ``judge`` is "built-in" for our prompts, or "ragas" for those of ragas. Each
+    strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still to be judged
+    with it (by default, the number of strategies).
 
     Raises:
         Cancelled: ``should_stop`` returned True.
@@ -337,9 +339,10 @@ def judge_run(
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
     for name, strategy in run.strategies.items():
-        found = [(answers or {}).get(name, {}).get(one.question_id, one) for one in strategy.answers.values()]
+        written, rankings = (answers or {}).get(name, {}), list(strategy.answers.values())[:questions]
+        found = [written.get(one.question_id, replace(one, no_answer=no_answer)) for one in rankings]
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None
-        judged[name] = _score_found(wb, texts, found[:questions], own, scorer, should_stop, on_progress)
+        judged[name] = _score_found(wb, texts, found, own, scorer, should_stop, on_progress)
     return judged
 
 

@@ -61,10 +61,11 @@ def test_the_reason_why_there_is_no_answer_is_kept(
     url = start_judge("busy")._base_url
     with Workbench.open(settings=make_settings(llm_base_url=url, llm_model="small")) as wb:
         payload, code, said = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm")
-    reason = "The questions were not all answered: The LLM 'small' at "
+    reason = "The LLM failed at one question, and those after it were not asked: The LLM 'small' at "
     assert code == 1 and payload["error"].startswith(reason) and "(429), 3 times" in payload["error"]
     assert payload["error"] in said
-    assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"] == {"There is no answer.": 5}
+    reasons = payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"]
+    assert reasons == {f"There is no answer: {payload['error']}": 5}
 
 
 def test_the_searches_are_reported_before_answers_that_no_judge_needs(wb: Workbench, beir: WriteTestSet) -> None:
@@ -86,7 +87,18 @@ def test_answers_written_before_one_that_failed_are_judged(
     with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model="picky")) as wb:  # not about honey, q4
         payload, code, _ = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm")
     assert code == 1 and "The LLM 'picky' at " in payload["error"]
-    assert payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"]["There is no answer."] == 2
+    reasons = payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"]
+    assert reasons[f"There is no answer: {payload['error']}"] == 2
+
+
+def test_answers_that_a_budget_left_out_have_it_as_their_reason(
+    make_settings: Callable[..., Settings], beir: WriteTestSet, llm_url: str
+) -> None:
+    priced = make_settings(llm_base_url=llm_url, llm_model="plain", llm_price="900000/900000")
+    with Workbench.open(settings=priced) as wb:
+        payload, _, _ = run(wb, str(beir()), "--strategies", "keyword", "--ragas", "llm", "--budget", "1")
+    reasons = payload["strategies"]["keyword"]["ragas"]["faithfulness"]["reasons"]
+    assert reasons["There is no answer: The budget was used up before it."] == 4  # one answer costs more than that
 
 
 def test_a_judge_judges_the_answers_of_the_run_and_the_passages_that_they_are_from(

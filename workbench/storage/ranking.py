@@ -190,7 +190,7 @@ def fetch_query_terms(
     Args:
         size: The result of ``count_scope``.
         names: The text in which names of documents are looked for.
-        at_once: Number of postings up to which those of the terms are read as well.
+        at_once: Number of postings up to which those of the rarest terms are read as well.
         absent: Names with signs that are known to be outside the scope.
     """
     predicate = choose_scope_predicate(scope)
@@ -207,7 +207,7 @@ def fetch_query_terms(
     columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages", "replaces"))
     found = list(zip(*columns, strict=True))
     postings = {key: int(df) for _, key, df, *_ in found if key is not None}
-    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
+    entries = {key: read for key, read in zip(sorted(postings), row["entries"], strict=True) if read is not None}
     counts = count_terms(connection, index, postings, scope, size, entries)
     inside = {term for term, key, *_ in found if key in counts}
     outside = [name for name in row["names"] or () if name not in inside]

@@ -71,10 +71,10 @@ LEFT JOIN index_statistics s
 WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 
 -- query_terms: one row with the size of a scope, the query's terms in each of its languages with what the lexicon knows of
--- them, the terms of the text in which names of documents are looked for, and all postings of the known terms, in the order
--- of their ids, if there are no more than a number of them. The parts of a name that the lexicon knows (1.3.2, C++) are left
--- out; the caller repeats the query with the names that it finds to be absent from the scope. Other spellings of words (5mm, e-mail)
--- are terms if the lexicon knows them.
+-- them, the terms of the text in which names of documents are looked for, and for each known term, in the order of their ids,
+-- its postings, or NULL once those of rarer terms exceed a number. The parts of a name that the lexicon knows (1.3.2, C++) are
+-- left out; the caller repeats the query with the names that it finds to be absent from the scope. Other spellings of words
+-- (5mm, e-mail) are terms if the lexicon knows them.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -111,12 +111,12 @@ asked AS MATERIALIZED (
         UNION ALL SELECT r.term, r.position, totals.all_passages, r.replaces FROM respelt r, totals) AS t
     GROUP BY term),
 known AS MATERIALIZED (
-    SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
+    SELECT l.term, l.id, l.df, sum(l.df) OVER (ORDER BY l.df, l.id) AS postings
+    FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
 SELECT totals.*, names.names, ARRAY(SELECT name FROM signed UNION SELECT term FROM respelt) AS signed, t.*,
     ARRAY(SELECT DISTINCT u.lexeme FROM spoken g, unnest(workbench_terms(g.language, %(names)s)) u) AS name_terms,
-    CASE WHEN (SELECT sum(df) FROM known) <= %(at_once)s THEN ARRAY(
-        SELECT (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) FROM known k ORDER BY k.id)
-    END AS entries
+    ARRAY(SELECT CASE WHEN k.postings <= %(at_once)s THEN
+        (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) END FROM known k ORDER BY k.id) AS entries
 FROM totals CROSS JOIN names CROSS JOIN (
     SELECT array_agg(term ORDER BY term) AS terms, array_agg(id ORDER BY term) AS ids, array_agg(df ORDER BY term) AS dfs,
         array_agg(position ORDER BY term) AS positions, array_agg(asked.passages ORDER BY term) AS passages,

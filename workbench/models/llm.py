@@ -339,57 +339,11 @@ MAX_CONCURRENT_ANSWERS = 2  # concurrent answers; they share the context
 KILL_TIMEOUT_S = 5.0  # seconds to wait for a killed process
 
 
-class LlamaServer:
-    """The process of one model, started on first use and restarted if it has died. Thread-safe."""
-
-    def __init__(self, model: Path) -> None:
-        self._model = model
-        self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0  # any at first, then the same if it is still free
-        self._lock = threading.Lock()
-
-    @property
-    def process_id(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
-    def url(self) -> str:
-        """Return the URL of its API, once the model is loaded. Raises ModelError if llama.cpp cannot load the file."""
-        with self._lock:
-            if self._process is None or self._process.poll() is not None:
-                self._end()
-                self._start()
-            return f"http://127.0.0.1:{self._port}/v1"
-
-    def close(self) -> None:
-        """End the process; the next question starts a new one."""
-        with self._lock:
-            self._end()
-
-    def _start(self) -> None:
-        command = [sys.executable, "-m", "workbench.models.llm"]
-        options = [str(self._model), str(self._port), str(CONTEXT_TOKENS), str(MAX_CONCURRENT_ANSWERS)]
-        process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        address = process.stdout.readline().decode().strip()
-        self._process = process
-        if not address:
-            code = process.wait()
-            self._end()
-            raise ModelError(_load_failure_text(self._model, code))
-        self._port = int(address.rsplit(":", 1)[1])
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait(KILL_TIMEOUT_S)
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    stream.close()
-
-
 class LocalLlm(Llm):
-    """A GGUF model with the interface of an endpoint; its JSON output is constrained to the schema by a grammar."""
+    """A GGUF model with the interface of an endpoint; its JSON output is constrained to the schema by a grammar.
+
+    Its process is started on first use, and restarted if it has died.
+    """
 
     writes_by_grammar = True
 
@@ -412,12 +366,15 @@ class LocalLlm(Llm):
             raise ConfigurationError(f"File not found: {path}. Correct WORKBENCH_LLM_MODEL.")
         check_extra("local-llm")
         super().__init__("", model.stem, timeout=timeout)
-        self._server = LlamaServer(model.resolve())
+        self._file = model.resolve()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0  # any at first, then the same if it is still free
+        self._lock = threading.Lock()
 
     @property
     def process_id(self) -> int | None:
         """Id of the model's process; None if it is not running."""
-        return self._server.process_id
+        return None if self._process is None else self._process.pid
 
     def base_url(self) -> str:
         """Return the URL of the model's process, which is started if necessary.
@@ -425,12 +382,37 @@ class LocalLlm(Llm):
         Raises:
             ModelError: Llama.cpp cannot load the file.
         """
-        return self._server.url()
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._end()
+                self._start()
+            return f"http://{HOST}:{self._port}/v1"
 
     def close(self) -> None:
         """Close the connections and end the model's process."""
         super().close()
-        self._server.close()
+        with self._lock:
+            self._end()
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "workbench.models.llm"]
+        options = [str(self._file), str(self._port), str(CONTEXT_TOKENS), str(MAX_CONCURRENT_ANSWERS)]
+        process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        address = process.stdout.readline().decode().strip()
+        self._process = process
+        if not address:
+            code = process.wait()
+            self._end()
+            raise ModelError(_load_failure_text(self._file, code))
+        self._port = int(address.rsplit(":", 1)[1])
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            with process:  # closes its pipes and waits for it
+                process.wait(KILL_TIMEOUT_S)
 
     def _options(self, schema: JsonObject | None) -> JsonObject:
         if schema is None:
@@ -486,11 +468,8 @@ def main() -> None:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     parameters.n_predict = MAX_ANSWER_TOKENS
     sampling = parameters.sampling
-    sampling.dry_multiplier, sampling.dry_allowed_length, sampling.dry_penalty_last_n = (
-        0.8,
-        MIN_REPEATED_TOKENS,
-        REPETITION_WINDOW_TOKENS,
-    )
+    sampling.dry_multiplier, sampling.dry_allowed_length = 0.8, MIN_REPEATED_TOKENS
+    sampling.dry_penalty_last_n = REPETITION_WINDOW_TOKENS
     parameters.offline, parameters.warmup, parameters.verbosity = True, False, -1
     try:
         server = native.Server(parameters)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from workbench.crawling.http import AGENT_TOKEN, Response
 from workbench.crawling.urls import MAX_URL_CHARS, canonicalize, names_sessions
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.links import extract_links
+from workbench.ingestion.metadata import parse_written_date
 from workbench.ingestion.readers.formats import (
     HTML_READER,
     READERS_BY_MEDIA_TYPE,
@@ -173,13 +173,6 @@ VALUED_DIRECTIVES = frozenset(("max-snippet", "max-image-preview", "max-video-pr
 DIRECTIVE_GAP = re.compile(r"[\s;]+")  # some sites write "noindex nofollow" without a comma
 ROBOT_NAME = re.compile(r"([a-z][\w.*-]*|\*)(?:/[\w.]*)?")  # and its version
 SCHEME = re.compile(r"\s*([a-zA-Z][\w+.-]*):")
-ISO_DATE = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?", re.IGNORECASE
-)
-WRITTEN_DATE = re.compile(
-    r"(?:[a-z]+,? )?\d{1,2}[ -][a-z]{3,9}[ -]\d{2,4}(?:,? \d\d:\d\d(?::\d\d)?)?(?: (?:[a-z]{1,4}|[+-]\d{4}))?",
-    re.IGNORECASE,
-)
 NOFOLLOW_REASON = "the site asks not to follow the link (nofollow)"
 FILE_SCHEMES = ("ftp", "ftps", "sftp")
 BAD_LINK_REASON = f"a link with a user name, an invalid port or over {MAX_URL_CHARS:,} characters"
@@ -343,27 +336,12 @@ def parse_robots_directives(lines: Iterable[str]) -> tuple[bool, bool]:
             if agent not in ("*", AGENT_TOKEN.lower()):
                 continue
             if name == "unavailable_after":
-                rest = line[line.lower().index(name) + len(name) :].lstrip(" :")
-                index = index and not _is_past(rest)
+                day = parse_written_date(line[line.lower().index(name) + len(name) :].lstrip(" :"))
+                index = index and not (day is not None and day < datetime.now(UTC).date())
             names = set(DIRECTIVE_GAP.split(name))
             index = index and not names & {"noindex", "none"}
             follow = follow and not names & {"nofollow", "none"}
     return index, follow
-
-
-def _is_past(text: str) -> bool:
-    """Return whether a text starts with a date in the past. A text without a date does not."""
-    for match in (ISO_DATE.match(text), WRITTEN_DATE.match(text)):
-        if match:
-            try:
-                if match.re is ISO_DATE:
-                    moment = datetime.fromisoformat(match.group().strip())
-                else:
-                    moment = parsedate_to_datetime(match.group().replace("-", " "))
-            except (ValueError, TypeError, OverflowError):
-                continue
-            return moment.replace(tzinfo=moment.tzinfo or UTC) < datetime.now(UTC)
-    return False
 
 
 def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from workbench.app.crawl.page import CrawlBaseline, compute_progress, describe_changes
-from workbench.crawling.messages import describe_result
+from workbench.crawling.options import describe_result
 from workbench.services.crawls import CrawlCounts, count_pages
 from workbench.storage.crawls import PageCount
 

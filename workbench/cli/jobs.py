@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.options import Subcommands, add_repeated, parse_number
 from workbench.cli.output import Output, describe_queued, print_fields, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
-from workbench.crawling.messages import outcome_label
-from workbench.crawling.options import UNFETCHED_OUTCOMES
+from workbench.crawling.options import UNFETCHED_OUTCOMES, outcome_label
 from workbench.errors import InvalidInput, StorageError
 from workbench.formatting import size_text
 from workbench.runtime import exit_now

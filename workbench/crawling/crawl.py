@@ -13,8 +13,7 @@ from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_s
 from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
-from workbench.crawling.messages import describe_held_removals, describe_progress
-from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
+from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions, describe_held_removals, describe_progress
 from workbench.crawling.site import PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
 from workbench.crawling.urls import FoundAddress, make_bounds, parse_bounds
 from workbench.errors import Cancelled, WorkbenchError

@@ -11,8 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from workbench.crawling.messages import describe_held_removals, describe_progress, describe_result
-from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
+from workbench.crawling.options import (
+    UNFETCHED_OUTCOMES,
+    CrawlOptions,
+    describe_held_removals,
+    describe_progress,
+    describe_result,
+)
 from workbench.crawling.urls import canonicalize
 from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.runtime import check_extra

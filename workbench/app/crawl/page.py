@@ -18,8 +18,7 @@ from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.crawling.messages import outcome_label
-from workbench.crawling.options import UNFETCHED_OUTCOMES
+from workbench.crawling.options import UNFETCHED_OUTCOMES, outcome_label
 from workbench.errors import NotFound
 from workbench.formatting import count_text, size_text
 from workbench.storage.crawls import CrawlPage

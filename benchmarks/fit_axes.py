@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput, WorkbenchError
-from workbench.models.bert.encoder import BertEncoder
+from workbench.models.bert.encoder import AXES_FILE, BertEncoder, TokenAxes
 from workbench.models.encoder import TOKEN_AXES, FloatArray
 from workbench.models.minilm import MINILM
 from workbench.models.multilingual import MULTILINGUAL
-from workbench.models.token_axes import AXES_FILE, TokenAxes
 from workbench.sample import articles_dir
 
 MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from tests.models.numpy_bert import REFERENCE, NumpyBert
 from workbench.errors import Cancelled
-from workbench.models.bert.encoder import BATCH_TOKENS
+from workbench.models.bert.encoder import BATCH_TOKENS, load_token_axes
 from workbench.models.minilm import MINILM, MiniLMEncoder
-from workbench.models.token_axes import load_token_axes
 from workbench.retrieval.stages.late_interaction import compute_max_sim
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.fit_axes import fit_axes, fit_token_axes, save_token_axes
+from workbench.models.bert.encoder import TokenAxes, load_token_axes
 from workbench.models.minilm import MiniLMEncoder
-from workbench.models.token_axes import TokenAxes, load_token_axes
 
 
 def test_the_first_axes_are_those_along_which_tokens_differ_most() -> None:

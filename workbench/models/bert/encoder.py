@@ -15,12 +15,12 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.models.bert.graph import OnnxFile, Precision
 from workbench.models.bert.session import PublishedWeights, choose_precision
 from workbench.models.bert.tokens import Tokens
-from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
-from workbench.models.token_axes import TokenAxes, load_token_axes
+from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, normalise_rows
 from workbench.types import Span
 
 if TYPE_CHECKING:
@@ -134,6 +134,37 @@ class ForwardPasses:
 
         chosen = self._precision or choose_precision(self._name, self._models_dir, open_session)
         return self._queries if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)
+
+
+# Token vectors on 128 principal axes: float directions for a query, one bit per axis for a passage
+
+AXES_FILE = Path(__file__).parent.with_name("token_axes.npz")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAxes:
+    """Mean (dimensions,) and ``axes`` (128, dimensions) of a model's token vectors."""
+
+    mean: FloatArray
+    axes: FloatArray
+
+    def project(self, tokens: FloatArray) -> FloatArray:
+        """Return the centred coordinates, shape (tokens, 128)."""
+        return np.subtract(tokens, self.mean) @ self.axes.T
+
+    def bits(self, tokens: FloatArray) -> NDArray[np.uint8]:
+        """Return the signs of the coordinates, shape (tokens, 16); a set bit is a coordinate above the mean."""
+        return np.packbits(self.project(tokens) > 0, axis=1)
+
+    def directions(self, tokens: FloatArray) -> FloatArray:
+        """Return the coordinates scaled to length 1 for each token."""
+        return normalise_rows(self.project(tokens))
+
+
+@cache
+def load_token_axes(path: Path = AXES_FILE) -> TokenAxes:
+    with np.load(path) as arrays:
+        return TokenAxes(arrays["mean"].astype(np.float32), arrays["axes"].astype(np.float32))
 
 
 # One-bit token vectors through ONNX Runtime, since numpy's product wakes spinning threads

@@ -18,7 +18,7 @@ from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.widgets.looks import format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import make_figure, show_rows
 from workbench.formatting import count_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 from workbench.retrieval.ranker import FEATURES, read_ranker
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 MAX_JOBS_SHOWN = 20  # trainings in the list
-SCORE_COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
 
 
 def show_learning(wb: Workbench) -> None:
@@ -84,10 +83,14 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
     figures = {name: as_number(value) for name, value in as_object(job.result["figures"]).items()}
     left, right = st.columns(2)
     with left:
-        show_table(
-            f"learned_{job.id}", SCORE_COLUMNS, make_score_rows(figures), label="Scores", noun="strategies",
-            filters=False,
-        )  # fmt: skip
+        titles = {
+            LEARNED_STRATEGY: "Learned, new ranker (cross-validated)",
+            DEFAULT_RANKER: "Learned, built-in ranker",
+            **{name: strategy_title(name) for name in ("rerank", "hybrid")},
+        }
+        scores = sorted(figures.items(), key=lambda item: -item[1])
+        rows = {name: (titles[name], make_figure(value)) for name, value in scores if name in titles}
+        show_rows(f"learned_{job.id}", ("Strategy", "nDCG@10"), rows, label="Scores", noun="strategies")
         st.markdown(format_measured("", str(job.result.get("scope") or "all your documents")))
         _show_save_form(wb, job, ranker)
     with right:
@@ -178,23 +181,6 @@ def describe_ranker(ranker: Ranker) -> str:
         f"nDCG@10 {learned:.3f}" if learned is not None else "",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def make_score_rows(figures: dict[str, float]) -> list[dict[str, object]]:
-    """Return the scores of a training job as rows, best first."""
-    titles = {LEARNED_STRATEGY: "Learned, new ranker (cross-validated)", DEFAULT_RANKER: "Learned, built-in ranker"}
-    return [
-        {
-            "id": name,
-            "name": titles.get(name, strategy_title(name)),
-            "cells": {
-                "what": titles.get(name, strategy_title(name)),
-                "value": {"text": f"{value:.3f}", "order": value},
-            },
-        }
-        for name, value in sorted(figures.items(), key=lambda item: -item[1])
-        if name in titles or name in ("rerank", "hybrid")
-    ]
 
 
 def render_weights(ranker: Ranker) -> str:

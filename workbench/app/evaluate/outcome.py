@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
@@ -33,7 +33,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
 from workbench.app.widgets.looks import escape_markdown, strategy_look, strategy_title
 from workbench.app.widgets.notices import report_errors, run_change
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import Figure, Noted, RowCell, make_figure, show_rows
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -135,11 +135,6 @@ def list_settings(cell: CellResult) -> list[str]:
 # The note and the bars of an experiment
 
 BAR_STATES = {"passed": "done", "failed": "failed", "error": "failed", "undecided": "waiting", "skipped": "waiting"}
-BAR_COLUMNS = (
-    Column("run", "Run", "strategy", narrow=True),
-    Column("state", "Outcome", "state", narrow=True),
-    Column("bar", "Bar"),
-)
 
 
 def show_note(experiment: Experiment) -> None:
@@ -151,15 +146,15 @@ def show_note(experiment: Experiment) -> None:
     if shown := "\n\n".join(filter(None, (tags, *paragraphs))):
         st.markdown(shown)
     if experiment.bars:
-        rows = [
-            {"id": str(place), "name": bar["bar"], "cells": {
-                "state": {"state": BAR_STATES[bar["state"]], "text": bar["state"]},
-                "run": strategy_look(bar["run"]) | {"text": strategy_title(bar["run"])},
-                "bar": f"{metric_title(bar['metric'])} {bar['bar']}",
-            }, "notes": {"bar": bar.get("detail", "")}}
+        rows = {
+            str(place): (
+                strategy_look(bar["run"]) | {"text": strategy_title(bar["run"])},
+                {"state": BAR_STATES[bar["state"]], "text": bar["state"]},
+                Noted(f"{metric_title(bar['metric'])} {bar['bar']}", bar.get("detail", "")),
+            )
             for place, bar in enumerate(experiment.bars)
-        ]  # fmt: skip
-        show_table("bars", BAR_COLUMNS, rows, label="Bars", noun="bars", filters=False)
+        }
+        show_rows("bars", ("Run", "Outcome", "Bar"), rows, label="Bars", noun="bars")
 
 
 def _format_paragraph(before: str, label: str, text: str) -> str:
@@ -191,29 +186,18 @@ def show_parts(wb: Workbench, outcome: ExperimentOutcome) -> None:
     )  # fmt: skip
     with report_errors():
         parts = _load_parts(wb, outcome, chosen)
-        columns = [
-            Column("part", PART_TITLES.get(chosen, chosen.capitalize()).partition(" of")[0]),
-            Column("questions", "Questions", "number"),
-            *(Column(cell.run_id, format_run_title(cell), "shown", "right") for cell in runs),
-            Column("differs", "Clearly differs from the best run"),
-        ]  # fmt: skip
-        rows = [
-            {
-                "id": one.name,
-                "name": one.name,
-                "cells": {
-                    "part": one.name,
-                    "questions": one.questions,
-                    **{
-                        cell.run_id: {"text": f"{mean:.3f}", "order": mean}
-                        for cell, mean in zip(runs, one.means.values(), strict=True)
-                    },
-                    "differs": "; ".join(describe_slice(one)) or "–",
-                },
-            }
+        title = PART_TITLES.get(chosen, chosen.capitalize()).partition(" of")[0]
+        columns = (title, "Questions", *map(format_run_title, runs), "Clearly differs from the best run")
+        rows: dict[str, Sequence[RowCell]] = {
+            one.name: (
+                one.name,
+                one.questions,
+                *map(make_figure, one.means.values()),
+                "; ".join(describe_slice(one)) or "–",
+            )
             for one in parts.slices
-        ]
-        show_table("parts_table", columns, rows, label="Parts of the questions", noun="parts", filters=False)
+        }
+        show_rows("parts_table", columns, rows, label="Parts of the questions", noun="parts")
         st.caption("A question can be in several parts. Tests are corrected for all runs and parts.")
 
 
@@ -243,26 +227,13 @@ def _load_parts(_wb: Workbench, outcome: ExperimentOutcome, by: str) -> Slices:
 
 # Answers of the runs
 
-ANSWER_COLUMNS = (
-    Column("run", "Run"),
-    Column("holding", "Contains reference answer", "shown", "right"),
-    Column("citation-precision", "Citation precision", "shown", "right"),
-    Column("citation-recall", "Citation recall", "shown", "right"),
-    Column("words", "Words", "shown", "right"),
-    Column("refused", "Refused", "shown", "right"),
-)
-ANSWER_COSTS = (  # of an answer with its search; shown if a run has a value
-    Column("llm_tokens", "LLM tokens", "shown", "right"),
-    Column("dollars", "$ / 1,000", "shown", "right"),
-)
-
-
-REFUSAL_COLUMNS = (
-    Column("threshold", "Refuse below similarity"),
-    Column("precision", "Precision", "shown", "right"),
-    Column("recall", "Recall", "shown", "right"),
-    Column("wrong", "Answerable ones refused", "shown", "right"),
-)
+ANSWER_COLUMNS = ("Run", "Contains reference answer", "Citation precision", "Citation recall", "Words", "Refused")
+AnswerCost: TypeAlias = tuple[str, Callable[[AnswerScores], float | None]]  # its format, and how it is read
+ANSWER_COSTS: Mapping[str, AnswerCost] = {  # with the search; shown if a run has a value
+    "LLM tokens": (",.0f", lambda scores: scores.llm_tokens),
+    "$ / 1,000": (",.3f", lambda scores: scores.dollars and scores.dollars * 1000),
+}
+REFUSAL_COLUMNS = ("Refuse below similarity", "Precision", "Recall", "Answerable ones refused")
 
 
 def show_answers(wb: Workbench, outcome: ExperimentOutcome) -> None:
@@ -272,12 +243,9 @@ def show_answers(wb: Workbench, outcome: ExperimentOutcome) -> None:
     if not answers:
         return
     st.subheader("Answers", anchor=False)
-    rows = [
-        {"id": label, "name": titles[label], "cells": {"run": titles[label], **_make_answer_cells(scores)}}
-        for label, scores in answers.items()
-    ]
-    costs = [column for column in ANSWER_COSTS if any(getattr(scores, column.name) for scores in answers.values())]
-    show_table("answers", (*ANSWER_COLUMNS, *costs), rows, label="Answers", noun="runs", filters=False)
+    costs = {title: cost for title, cost in ANSWER_COSTS.items() if any(map(cost[1], answers.values()))}
+    rows = {label: (titles[label], *_make_answer_cells(one, costs.values())) for label, one in answers.items()}
+    show_rows("answers", (*ANSWER_COLUMNS, *costs), rows, label="Answers", noun="runs")
     for lift in compare_answers(outcome.done_cells, outcome.experiment.metrics[0]):
         st.caption(escape_markdown(lift.describe(titles)))
     for sentence in describe_refusals(answers, titles):
@@ -290,13 +258,14 @@ def show_answers(wb: Workbench, outcome: ExperimentOutcome) -> None:
 def _show_refusals(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, refusals: Refusals) -> None:
     """Show the refusals of the best run over the threshold, and offer to set the best one for its index."""
     with st.expander(f"Refusals of {escape_markdown(format_run_title(cell))} by threshold"):
-        rows = []
-        for point in refusals.curve:
-            shares = {"precision": point.precision or 0.0, "recall": point.recall, "wrong": point.wrong}
-            cells = {name: {"text": f"{share:.0%}", "order": share} for name, share in shares.items()}
-            rows.append({"id": str(point.threshold), "name": f"{point.threshold:.3f}",
-                         "cells": {"threshold": f"{point.threshold:.3f}", **cells}})  # fmt: skip
-        show_table("refusals", REFUSAL_COLUMNS, rows, label="Refusals by threshold", noun="thresholds", filters=False)
+        rows = {
+            f"{point.threshold:.3f}": (
+                f"{point.threshold:.3f}",
+                *(make_figure(share, ".0%") for share in (point.precision or 0.0, point.recall, point.wrong)),
+            )
+            for point in refusals.curve
+        }
+        show_rows("refusals", REFUSAL_COLUMNS, rows, label="Refusals by threshold", noun="thresholds")
         best = refusals.best
         if best is None or outcome.experiment.scope is None:  # a corpus of its own is not searched by others
             return
@@ -310,19 +279,10 @@ def _set_threshold(wb: Workbench, index: str, threshold: float) -> str:
     return f"Answers from index {index} are refused below a similarity of {threshold:.3f}."
 
 
-def _make_answer_cells(scores: AnswerScores) -> dict[str, object]:
-    cells = {
-        name: {
-            "text": "–" if mean is None else f"{mean:.3f}{format_spread(scores.spread, name)}",
-            "order": -1.0 if mean is None else mean,
-        }
-        for name, mean in scores.means.items()
-    }
-    cells["llm_tokens"] = {"text": f"{scores.llm_tokens:,.0f}", "order": scores.llm_tokens}
-    dollars = None if scores.dollars is None else scores.dollars * 1000
-    cells["dollars"] = {"text": "–" if dollars is None else f"${dollars:,.3f}", "order": dollars or 0.0}
-    words = {"text": f"{scores.words:.0f}", "order": scores.words}
-    return {**cells, "words": words, "refused": {"text": f"{scores.refused:.0%}", "order": scores.refused}}
+def _make_answer_cells(scores: AnswerScores, costs: Iterable[AnswerCost]) -> list[Figure]:
+    means = [make_figure(mean, suffix=format_spread(scores.spread, name)) for name, mean in scores.means.items()]
+    shares = [make_figure(scores.words, ".0f"), make_figure(scores.refused, ".0%")]
+    return [*means, *shares, *(make_figure(read(scores), form) for form, read in costs)]
 
 
 # Ragas metrics of the runs
@@ -330,32 +290,22 @@ def _make_answer_cells(scores: AnswerScores) -> dict[str, object]:
 
 def show_ragas(outcome: ExperimentOutcome) -> None:
     """Show each mean with its number of questions, and why the other questions have no value."""
-    rows = make_ragas_rows(outcome)
-    if not rows:
+    judged = [(cell, summaries) for cell in outcome.done_cells if (summaries := cell.extra.get("ragas"))]
+    if not judged:
         return
     st.subheader("Ragas", anchor=False)
     prompts = {cell.extra["prompts"] for cell in outcome.done_cells if "prompts" in cell.extra}
     used = f" Prompts of the metrics with an LLM: {', '.join(sorted(prompts))}." if prompts else ""
     st.caption(f"Mean (number of questions). Questions that could not be measured are excluded.{used}")
-    names = list(dict.fromkeys(name for cell in outcome.done_cells for name in cell.extra.get("ragas", {})))
-    columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
-    show_table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
-    reasons = list_reasons(cell.extra.get("ragas", {}) for cell in outcome.done_cells)
+    names = list(dict.fromkeys(name for _, summaries in judged for name in summaries))
+    rows = {
+        cell.run_id: (format_run_title(cell), *(_make_ragas_cell(summaries.get(name)) for name in names))
+        for cell, summaries in judged
+    }
+    show_rows("ragas", ("Run", *(name.replace("_", " ") for name in names)), rows, label="Ragas", noun="runs")
+    reasons = list_reasons(summaries for _, summaries in judged)
     for reason in [*reasons, *list_agreements(outcome)]:
         st.caption(escape_markdown(reason))
-
-
-def make_ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
-    """Return each judged run as a row: "0.812 (50)", or "0.812 (48, 2 not measured)"."""
-    rows: list[Mapping[str, object]] = []
-    for cell in outcome.done_cells:
-        summaries = cell.extra.get("ragas", {})
-        if summaries:
-            cells = {name: _make_cell(summary) for name, summary in summaries.items()}
-            rows.append(
-                {"id": cell.run_id, "name": format_run_title(cell), "cells": {"run": format_run_title(cell), **cells}}
-            )
-    return rows
 
 
 def list_agreements(outcome: ExperimentOutcome) -> list[str]:
@@ -367,11 +317,12 @@ def list_agreements(outcome: ExperimentOutcome) -> list[str]:
     )
 
 
-def _make_cell(summary: RagasSummary) -> dict[str, object]:
-    mean = summary["mean"]
+def _make_ragas_cell(summary: RagasSummary | None) -> Figure:
+    """Return a mean with its number of questions: "0.812 (50)", or "0.812 (48, 2 not measured)"."""
+    if summary is None:
+        return make_figure(None)
     missing = f", {summary['not_measured']} not measured" if summary["not_measured"] else ""
-    text = f"{'–' if mean is None else f'{mean:.3f}'} ({summary['measured']}{missing})"
-    return {"text": text, "order": -1.0 if mean is None else mean}
+    return make_figure(summary["mean"], suffix=f" ({summary['measured']}{missing})")
 
 
 # Settings of a run, from its stored label

@@ -17,7 +17,7 @@ from workbench.app.evaluate.test_sets import choose_test_set, show_test_sets_but
 from workbench.app.state import address
 from workbench.app.widgets.looks import format_measured, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import Figure, Noted, RowCell, make_figure, show_rows
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import as_text, as_text_or_none
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
 MAX_JOBS_SHOWN = 20  # tuning jobs in the list
 TUNABLE_STRATEGIES = ("hybrid", "rerank", "keyword", "mmr", "feedback")
-FINALIST_COLUMNS = (
-    Column("what", "Settings"),
-    Column("held", "Held-out", "shown", "right"),
-    Column("interval", "95% CI", "shown", "right"),
-    Column("tuned", "Tuning score", "shown", "right"),
-    Column("verdict", "vs. defaults"),
-    Column("ms", "p50 ms", "shown", "right"),
-)
+FINALIST_COLUMNS = ("Settings", "Held-out", "95% CI", "Tuning score", "vs. defaults", "p50 ms")
 
 
 def show_tuning(wb: Workbench) -> None:
@@ -101,14 +94,8 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
             "★ = no other setting is both better and faster."
         )
         show_quality_chart([make_point(finalist) for finalist in result.finalists], f"front_{job.id}")
-        show_table(
-            f"finalists_{job.id}",
-            FINALIST_COLUMNS,
-            [make_finalist_row(n, finalist) for n, finalist in enumerate(result.finalists)],
-            label="Finalists",
-            noun="settings",
-            filters=False,
-        )
+        rows = {str(place): _make_finalist_cells(finalist) for place, finalist in enumerate(result.finalists)}
+        show_rows(f"finalists_{job.id}", FINALIST_COLUMNS, rows, label="Finalists", noun="settings")
 
 
 def make_point(finalist: Finalist) -> ChartPoint:
@@ -118,25 +105,18 @@ def make_point(finalist: Finalist) -> ChartPoint:
     return ChartPoint(name, strategy, finalist.latency_ms["p50"], finalist.held_out, on_front=finalist.on_front)
 
 
-def make_finalist_row(place: int, finalist: Finalist) -> dict[str, object]:
-    """Return a finalist as a row."""
+def _make_finalist_cells(finalist: Finalist) -> Sequence[RowCell]:
     against = finalist.against_default
     name = strategy_title(finalist.candidate.strategy) + (", default settings" if finalist.is_default else "")
     low, high = finalist.interval
-    p50 = finalist.latency_ms["p50"]
-    return {
-        "id": str(place),
-        "name": name,
-        "cells": {
-            "what": name,
-            "held": {"text": f"{finalist.held_out:.3f}", "order": finalist.held_out},
-            "interval": {"text": f"{low:.3f} to {high:.3f}", "order": low},
-            "tuned": {"text": f"{finalist.tuned:.3f}", "order": finalist.tuned},
-            "verdict": f"{against.difference:+.3f}. {explain_difference(against)}" if against else "–",
-            "ms": {"text": f"{p50:.1f}{' ★' if finalist.on_front else ''}", "order": p50},
-        },
-        "notes": {} if finalist.is_default else {"what": format_changed_parameters(finalist.candidate)},
-    }
+    return (
+        name if finalist.is_default else Noted(name, format_changed_parameters(finalist.candidate)),
+        make_figure(finalist.held_out),
+        Figure(f"{low:.3f} to {high:.3f}", low),
+        make_figure(finalist.tuned),
+        f"{against.difference:+.3f}. {explain_difference(against)}" if against else "–",
+        make_figure(finalist.latency_ms["p50"], ".1f", " ★" if finalist.on_front else ""),
+    )
 
 
 def format_changed_parameters(candidate: Candidate) -> str:

@@ -1,0 +1,82 @@
+"""Tables from plain values: how a column is shown follows from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, TypeAlias
+
+from workbench.app.widgets.table import Column, TableChoice, make_time_cell, show_table
+
+
+class Figure(NamedTuple):
+    """A number as text, aligned right; ``order`` sorts it."""
+
+    text: str
+    order: float | None
+
+
+class Noted(NamedTuple):
+    """A cell with a smaller second line."""
+
+    cell: RowCell
+    note: str
+
+
+# A mapping is a cell of kind "state", "score" or "strategy", as described at ``Column``.
+RowCell: TypeAlias = str | int | datetime | Figure | Mapping[str, object] | Noted | None
+
+
+def make_figure(value: float | None, form: str = ".3f", suffix: str = "") -> Figure:
+    """Return a number as a cell, "–" if there is none."""
+    return Figure(("–" if value is None else format(value, form)) + suffix, value)
+
+
+def show_rows(
+    key: str,
+    columns: Sequence[str],
+    rows: Mapping[str, Sequence[RowCell]],
+    *,
+    label: str,
+    noun: str,
+    empty: str = "Nothing here yet.",
+    opens: bool = False,
+    filters: bool = False,
+    selectable: bool = False,
+) -> TableChoice:
+    """Show a table, as ``show_table`` does, from the headings of its columns, and the cells of each row by its id."""
+    cells = {row: [cell if isinstance(cell, Noted) else Noted(cell, "") for cell in rows[row]] for row in rows}
+    heads = [_make_column(title, [row[place].cell for row in cells.values()]) for place, title in enumerate(columns)]
+    shown: list[dict[str, object]] = []
+    for row, noted in cells.items():
+        values = {head.name: _convert(head.kind, one.cell) for head, one in zip(heads, noted, strict=True)}
+        notes = {head.name: one.note for head, one in zip(heads, noted, strict=True) if one.note}
+        shown.append({"id": row, "name": str(values[heads[0].name]), "cells": values, "notes": notes})
+    return show_table(
+        key, heads, shown, label=label, noun=noun, empty=empty, opens=opens, filters=filters, selectable=selectable
+    )
+
+
+def _make_column(title: str, cells: Sequence[RowCell]) -> Column:
+    """Return a column of the kind of its first cell that is not None."""
+    kind: Literal["text", "number", "shown", "state", "score", "strategy"] = "text"
+    align: Literal["left", "right"] = "left"
+    match next((cell for cell in cells if cell is not None), ""):
+        case Figure():
+            kind, align = "shown", "right"
+        case datetime():
+            kind = "shown"
+        case int():
+            kind = "number"
+        case Mapping() as cell:
+            kind = "state" if "state" in cell else "score" if "ends" in cell else "strategy"
+        case _:
+            pass
+    return Column(title, title, kind, align)
+
+
+def _convert(kind: str, cell: RowCell) -> object:
+    """Return a cell as the component expects it."""
+    if isinstance(cell, datetime) or (cell is None and kind == "shown"):
+        return make_time_cell(cell)
+    return cell._asdict() if isinstance(cell, Figure) else cell

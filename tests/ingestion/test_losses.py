@@ -242,6 +242,31 @@ def test_an_encoding_that_explains_little_is_noted() -> None:
     assert list(document.metadata["left_out"]) == ["bytes whose encoding is uncertain"]
 
 
+@pytest.mark.parametrize(("text", "codec"), [("鍵", "euc_jp"), ("議事録", "euc_jp"), ("東京", "cp932")])
+def test_a_few_bytes_that_several_scripts_explain_are_noted(text: str, codec: str) -> None:
+    document = read(f"ID: 4500\n{text}\n".encode(codec), "a.txt")
+    assert document.metadata["left_out"] == {"bytes whose encoding is uncertain": 2 * len(text)}
+    assert "left_out" not in read("A café for €4 – “open”".encode("cp1252"), "b.txt").metadata
+
+
+@pytest.mark.parametrize("text", ["在庫報告書 2030年3月", "Title: 鍵管理台帳", "仓库管理报告", "库存报告 2030年3月"])
+def test_titles_in_chinese_characters_are_read_in_the_encoding_of_their_language(text: str) -> None:
+    assert read(text.encode("gb2312" if text.startswith(("仓", "库")) else "euc_jp"), "a.txt").text == text
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_a_line_of_japanese_in_utf_16_and_lines_that_another_program_added_in_ascii_are_read(codec: str) -> None:
+    line = "倉庫のカギは守衛室にあります"
+    assert read(line.encode(codec), "a.txt").text == line
+    added = "The night guard signs the book before the gates close."
+    for mark in ("", "\ufeff"):
+        lines = (mark + 20 * "Größe: 4 m\r\n").encode(codec)
+        appended = f"{added}\r\n".encode()
+        document = read(lines + appended + lines.removeprefix(mark.encode(codec)) + appended, "log.txt")
+        assert document.text == (2 * (20 * "Größe: 4 m\n" + f"{added}\n")).rstrip()
+        assert document.metadata["left_out"] == {"parts of a UTF-16 text that are ASCII, read as such": 2}
+
+
 def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:
     assert read("Leucht\u00ad\r\n  turm und Dampf\u00adschiff", "s.txt").text == "Leuchtturm und Dampfschiff"
 

@@ -186,7 +186,7 @@ GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
 COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "19"
+READER_VERSION = "20"
 PDF_READER_VERSION = "15"
 SHEET_READER_VERSION = "12"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them

@@ -169,6 +169,11 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     if chosen is None and marked is None and looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
     codec, text = (chosen or marked, None) if chosen or marked else _find_encoding(data, declared)
+    if (codec or "").startswith("utf-16"):
+        order = "utf-16-be" if codec == "utf-16-be" or data.startswith(codecs.BOM_UTF16_BE) else "utf-16-le"
+        run = rb"(?<!\0)" + ASCII_RUN if order == "utf-16-be" else ASCII_RUN + rb"(?!\0)"
+        data, added = re.subn(run, lambda match: match[0].decode().encode(order), data)
+        leave_out("parts of a UTF-16 text that are ASCII, read as such", added)
     if text is None:
         text, broken = _decode_leniently(data, codec or "utf-8")
         if broken:
@@ -182,6 +187,7 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     return text
 
 
+ASCII_RUN = rb"[\t\n\r -~]{32,}"  # added by another program; as UTF-16 it would be signs of Chinese
 TWO_BYTE_CHARACTER = re.compile("[\x80-\u07ff]")  # in UTF-8
 
 
@@ -214,8 +220,16 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
         record_fact("encoding", "utf-8")
         return "utf-8", text
-    leave_out("bytes whose encoding is uncertain", 0 if score >= MIN_SCORE else sum(map(len, NON_ASCII.findall(data))))
+    if score < MIN_SCORE or _is_scant(data, guess):
+        leave_out("bytes whose encoding is uncertain", sum(map(len, NON_ASCII.findall(data))))
     return guess, _try_decode(data, guess)
+
+
+def _is_scant(data: bytes, guess: str) -> bool:
+    """Return whether so few letters are outside ASCII that encodings of other scripts explain them as well."""
+    letters = "".join(char for char in data.decode(guess, "ignore") if char > "\x7f" and char not in TYPOGRAPHIC_CHARS)
+    is_latin = guess == "cp1252" and MIXED_WORD.search(data) is not None
+    return 0 < len(letters.encode(guess, "ignore")) <= MAX_SCANT_BYTES and not is_latin
 
 
 def _is_contradicted(data: bytes, declared: str) -> bool:
@@ -314,12 +328,14 @@ def _find_unmarked_utf16(sample: bytes) -> str | None:
     if max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01:
         return "utf-16-be" if even > odd else "utf-16-le"
     foreign, controls = (len(sample) - len(sample.translate(None, some)) for some in (NOT_ASCII, CONTROLS))
-    if controls <= len(sample) * MAX_CONTROL_SHARE or foreign < len(sample) * 0.2:
+    if foreign < len(sample) * 0.2:
         return None
     texts = {  # in other letters than Latin ones
         codec: codecs.getincrementaldecoder(codec)("replace").decode(sample) for codec in ("utf-16-le", "utf-16-be")
     }
-    codec = max(texts, key=lambda each: sum(map(texts[each].count, " \n、。，")))
+    codec = max(texts, key=lambda each: sum(map(texts[each].count, " \n、。，")) + len(KANA.findall(texts[each])))
+    if controls <= len(sample) * MAX_CONTROL_SHARE and len(KANA.findall(texts[codec])) < MIN_KANA * len(texts[codec]):
+        return None
     is_latin = sum("\u0100" <= char < "\u0370" for char in texts[codec]) > len(sample) * MAX_CONTROL_SHARE
     return codec if not is_latin and all(char.isprintable() or char.isspace() for char in texts[codec]) else None
 
@@ -375,6 +391,8 @@ codecs.register_error("whatwg-replace", partial(_decode_missing, replacement="\u
 WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examined
 MAX_WINDOWS = 100
 NON_ASCII = re.compile(rb"[\x80-\xff]+")
+MIXED_WORD = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z]")
+MAX_SCANT_BYTES = 6  # of letters outside ASCII: three characters of Japanese, which may be as many of Chinese
 ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
 TYPOGRAPHIC_CHARS = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№─│┌┐└┘├┤┬┴┼═║╔╗╚╝╠╣"  # signs of texts in any language
 MULTI_BYTE_CODECS = frozenset(
@@ -433,7 +451,7 @@ CONTRADICTION_MARGIN = 0.15  # the same beyond the declared encoding
 FOREIGN_LETTER = re.compile("[\u0370-\u1fff\u3040-\ud7a3]")  # of no Latin alphabet, whose encodings share most letters
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
 FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלארתבמש"
-# The most frequent Chinese characters: in a short text, chance does not give them.
+# The most frequent Chinese characters, many of them Japanese too: in a short text, chance does not give them.
 FREQUENT_CHINESE = frozenset(
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然"
     "家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心本前开但因只从想实日者意无力它与长把机十民"
@@ -543,14 +561,15 @@ def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> fl
         is_sign = codec == "gb18030" and encoded[:1] in (b"\xa1", b"\xa3") and not CJK_PUNCTUATION.match(char)
         score += len(encoded) == 2 and (encoded[0] in leads or is_sign) and not KANA.match(char)
     is_kanji = codec == "cp932" and score == len(outside) >= MIN_KANJI and not (broken or NOT_KANJI.search(text))
-    if (codec in ("euc_jp", "cp932") and not kana and not is_kanji) or (codec == "cp949" and not hangul):
+    frequent = sum(char in FREQUENT_CHINESE for char in outside)
+    is_frequent = frequent >= MIN_FREQUENT_CHINESE * len(outside)
+    if (codec in ("euc_jp", "cp932") and not (kana or is_kanji or is_frequent)) or (codec == "cp949" and not hangul):
         score /= 2
     score -= len(LETTER_NEXT_TO_CHARACTER.findall(text)) / 2
     if codec == "euc_jp" and kana > MIN_KANA * len(outside):
         score += KANA_BONUS * len(outside)  # as Big5 they would be frequent characters too
-    if codec == "gb18030":
-        frequent = sum(char in FREQUENT_CHINESE for char in outside)
-        score += FREQUENT_CHINESE_BONUS * frequent if frequent > MIN_FREQUENT_CHINESE * len(outside) else 0.0
+    if codec in ("gb18030", "euc_jp") and is_frequent:
+        score += FREQUENT_CHINESE_BONUS * frequent
     return score / len(outside)
 
 
@@ -703,3 +722,8 @@ def format_superscript(text: str, before: str) -> str:
     if not any(character in raised for character in mark):
         return raised
     return f"^{mark}" if mark.isalnum() else f"^({mark})"
+
+
+def format_subscript(text: str, before: str) -> str:
+    """Return a subscript as plain text whose digits do not join the number before it: "1010_2", but "CO2"."""
+    return f"_{text}" if before[-1:].isdigit() and text[:1].isdigit() else text

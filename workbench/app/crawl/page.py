@@ -17,7 +17,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
-from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.app.widgets.rows import Noted, RowCell, show_rows
 from workbench.crawling.options import UNFETCHED_OUTCOMES, outcome_label
 from workbench.errors import NotFound
 from workbench.formatting import count_text, size_text
@@ -25,44 +25,11 @@ from workbench.storage.crawls import CrawlPage
 from workbench.types import as_integer, as_number, time_left_text
 
 if TYPE_CHECKING:
-    from workbench.crawling.preview import DryRun, RefusedAddress, WantedPage
+    from workbench.crawling.preview import DryRun
     from workbench.services.crawls import CrawlCounts, CrawlJob
     from workbench.workbench import Workbench
 
 # The view of one crawl
-
-# Progress, pace and time left
-
-MIN_PROGRESS = 0.02  # minimum progress for an estimate of the time left
-
-
-def compute_progress(job: CrawlCounts) -> float:
-    """Return the progress of a crawl, 0..1; a page that is fetched but not yet stored counts as half."""
-    return (job.pages_done + job.pages_waiting / 2) / job.pages_total if job.pages_total else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlBaseline:
-    """The progress of a crawl when this page first showed it; the pace is measured from that point."""
-
-    moment: datetime
-    share: float
-    fetched: int
-
-    def seconds_left(self, job: CrawlCounts, moment: datetime) -> float | None:
-        """Return the estimated seconds left; None before there is enough progress."""
-        gained = compute_progress(job) - self.share
-        return (
-            (moment - self.moment).total_seconds() * (1 - compute_progress(job)) / gained
-            if gained > MIN_PROGRESS
-            else None
-        )
-
-    def pace(self, job: CrawlCounts, moment: datetime) -> float:
-        """Return the pages fetched per minute; a job that was continued may have fewer pages done than before."""
-        fetched = max(0, job.pages_done + job.pages_waiting - self.fetched)
-        return fetched / max(1.0, (moment - self.moment).total_seconds()) * 60
-
 
 # The site as a tree of folders and pages
 
@@ -159,13 +126,7 @@ LOG_LINES = 14
 OUTCOME_STATES = {
     "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
 }  # fmt: skip
-PAGE_COLUMNS = (
-    Column("outcome", "Outcome", "state"),
-    Column("url", "URL"),
-    Column("reason", "Reason"),
-    Column("passages", "Passages", "number"),
-)
-REASON_COLUMNS = (Column("reason", "Reason"), Column("count", "URLs", "number"))
+PAGE_COLUMNS = ("Outcome", "URL", "Reason", "Passages")
 
 
 def show_job(wb: Workbench, job_id: str) -> None:
@@ -197,8 +158,9 @@ def _show_running(wb: Workbench, job_id: str) -> None:
 def _show_status(wb: Workbench, job: CrawlJob) -> None:
     moment = datetime.now(UTC)
     fetched = job.pages_done + job.pages_waiting
-    look = st.session_state.setdefault(f"crawl_watched_{job.id}", CrawlBaseline(moment, compute_progress(job), fetched))
-    left = "" if job.is_finished else time_left_text(look.seconds_left(job, moment))
+    since, before = st.session_state.setdefault(f"crawl_watched_{job.id}", (moment, fetched))
+    work = wb.jobs.get(job.id)
+    left = "" if job.is_finished else time_left_text(work.seconds_left)
     with st.container(key="crawl_status", border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             status = job.state.capitalize()
@@ -212,7 +174,8 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
             with st.container(horizontal=True):
                 _show_buttons(wb, job)
         else:
-            st.progress(compute_progress(job))
+            st.progress(work.share)
+            minutes = max(1.0, (moment - since).total_seconds()) / 60
             numbers = {
                 "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
                 "Queued": f"{job.pages_waiting:,}",
@@ -220,7 +183,7 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
                 "Failed": f"{job.pages_failed:,}",
                 "Added": f"{job.documents_created:,}",
                 "Passages": f"{job.total_chunks:,}",
-                "Pages/min": f"{look.pace(job, moment):,.0f}",
+                "Pages/min": f"{max(0, fetched - before) / minutes:,.0f}",  # a retried page is no longer fetched
             }
             with st.container(horizontal=True, gap="large", key="crawl_numbers"):
                 for name, value in numbers.items():
@@ -274,30 +237,22 @@ def _show_finished(wb: Workbench, job: CrawlJob) -> None:
     st.markdown(describe_changes(job))
     if job.not_fetched:
         with st.expander(f"Not fetched: {sum(job.not_fetched.values()):,} URLs"):
-            rows = [
-                {"id": reason, "name": reason, "cells": {"reason": reason, "count": count}}
-                for reason, count in job.not_fetched.items()
-            ]
-            show_table("crawl_not_fetched", REASON_COLUMNS, rows, label="URLs not fetched", noun="reasons")
+            rows = {reason: (reason, count) for reason, count in job.not_fetched.items()}
+            show_rows("crawl_not_fetched", ("Reason", "URLs"), rows, label="URLs not fetched", noun="reasons")
     views = st.tabs(["Site", "Pages", "Log"])
     with views[0]:
         _show_tree(pages)
     with views[1]:
-        shown = [_make_row(page) for page in pages]
-        show_table("crawl_pages", PAGE_COLUMNS, shown, label="Pages of the crawl", noun="pages")
+        shown = {page.url: _make_page_cells(page) for page in pages}
+        show_rows("crawl_pages", PAGE_COLUMNS, shown, label="Pages of the crawl", noun="pages", filters=True)
     with views[2]:
         _show_log(wb, job.id, 500)
 
 
-def _make_row(page: CrawlPage) -> dict[str, Any]:
+def _make_page_cells(page: CrawlPage) -> tuple[RowCell, ...]:
     outcome = page_outcome(page)
-    cells = {
-        "outcome": {"state": OUTCOME_STATES.get(outcome, "same"), "text": outcome_label(outcome)},
-        "url": page.url,
-        "reason": page.reason or "",
-        "passages": page.passages,
-    }
-    return {"id": page.url, "name": page.url, "cells": cells, "notes": {"url": page.title} if page.title else {}}
+    state = {"state": OUTCOME_STATES.get(outcome, "same"), "text": outcome_label(outcome)}
+    return state, Noted(page.url, page.title or ""), page.reason or "", page.passages
 
 
 def _show_tree(pages: Sequence[CrawlPage]) -> None:
@@ -422,18 +377,18 @@ def show_dry_run(report: DryRun) -> None:
             st.markdown(f"**{title}** · {sample['characters']:,} characters")
             st.code(sample["text"][:MAX_SAMPLE_CHARS], language=None, wrap_lines=True)
     with wanted:
-        columns = (Column("url", "URL"), Column("via", "Found by"), Column("depth", "Depth", "number"))
-        show_table("dry_wanted", columns, _make_rows(report["would_fetch"]), label="Pages to fetch", noun="pages")
+        shown = {entry["url"]: (entry["url"], entry["via"], entry["depth"]) for entry in report["would_fetch"]}
+        columns = ("URL", "Found by", "Depth")
+        show_rows("dry_wanted", columns, shown, label="Pages to fetch", noun="pages", filters=True)
     with refused:
         for reason, count in report["not_fetched"].items():
             st.markdown(f"{count:,} × {escape_markdown(reason)}")
-        columns = (Column("url", "URL"), Column("reason", "Reason"))
-        rows = _make_rows([*report["would_not_fetch"], *report["failed"]])
-        show_table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="No skipped pages.")
-
-
-def _make_rows(entries: Sequence[WantedPage | RefusedAddress]) -> list[dict[str, object]]:
-    return [{"id": entry["url"], "name": entry["url"], "cells": dict(entry)} for entry in entries]
+        entries = [*report["would_not_fetch"], *report["failed"]]
+        rows = {entry["url"]: (entry["url"], entry["reason"]) for entry in entries}
+        show_rows(
+            "dry_refused", ("URL", "Reason"), rows, label="Not fetched", noun="pages", empty="No skipped pages.",
+            filters=True,
+        )  # fmt: skip
 
 
 def _split_lines(text: str) -> list[str]:
@@ -441,16 +396,17 @@ def _split_lines(text: str) -> list[str]:
 
 
 MAX_CRAWLS_SHOWN = 100  # crawls in the history
+COUNTED_OUTCOMES = ("added", "changed", "removed", "held")
 CRAWL_COLUMNS = (
-    Column("url", "Start URL"),
-    Column("status", "Status", "state"),
-    Column("done", "Pages done", "number"),
-    Column("failed", "Failed", "number"),
-    Column("added", "Added", "number"),
-    Column("changed", "Changed", "number"),
-    Column("removed", "Removed", "number"),
-    Column("held", "Pending removals", "number"),
-    Column("began", "Started", "shown"),
+    "Start URL",
+    "Status",
+    "Pages done",
+    "Failed",
+    "Added",
+    "Changed",
+    "Removed",
+    "Pending removals",
+    "Started",
 )
 _CELL_STATES = OUTCOME_STATES | {
     "running": "busy", "completed": "done", "completed_with_errors": "failed", "failed": "failed",
@@ -478,10 +434,10 @@ def page() -> None:
 def _show_history(wb: Workbench) -> None:
     jobs = wb.crawls.list(limit=MAX_CRAWLS_SHOWN)
     st.header("Crawl history", anchor=False)
-    chosen = show_table(
+    chosen = show_rows(
         "crawls",
         CRAWL_COLUMNS,
-        [make_crawl_row(job) for job in jobs],
+        {job.id: _make_crawl_cells(job) for job in jobs},
         label="Crawls",
         noun="crawls",
         empty="No crawls yet. Enter a start page above; Preview shows which pages it would fetch.",
@@ -493,21 +449,7 @@ def _show_history(wb: Workbench) -> None:
         st.rerun()
 
 
-def make_crawl_row(job: CrawlJob) -> dict[str, object]:
-    """Return a crawl as a row of the history."""
-    status = job.state
-    return {
-        "id": job.id,
-        "name": job.url,
-        "cells": {
-            "url": job.url,
-            "status": {"state": "failed" if job.stalled else _CELL_STATES.get(job.status, "waiting"), "text": status},
-            "done": job.pages_done,
-            "failed": job.pages_failed,
-            "added": job.report["added"],
-            "changed": job.report["changed"],
-            "removed": job.report["removed"],
-            "held": job.outcomes["held"],
-            "began": make_time_cell(job.created_at),
-        },
-    }
+def _make_crawl_cells(job: CrawlJob) -> tuple[RowCell, ...]:
+    status = {"state": "failed" if job.stalled else _CELL_STATES.get(job.status, "waiting"), "text": job.state}
+    counts = (job.outcomes[name] for name in COUNTED_OUTCOMES)
+    return job.url, status, job.pages_done, job.pages_failed, *counts, job.created_at

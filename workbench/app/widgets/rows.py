@@ -51,7 +51,9 @@ def show_rows(
     for row, noted in cells.items():
         values = {head.name: _convert(head.kind, one.cell) for head, one in zip(heads, noted, strict=True)}
         notes = {head.name: one.note for head, one in zip(heads, noted, strict=True) if one.note}
-        shown.append({"id": row, "name": str(values[heads[0].name]), "cells": values, "notes": notes})
+        first = values[heads[0].name]
+        name = first["text"] if isinstance(first, Mapping) else first
+        shown.append({"id": row, "name": str(name), "cells": values, "notes": notes})
     return show_table(
         key, heads, shown, label=label, noun=noun, empty=empty, opens=opens, filters=filters, selectable=selectable
     )

@@ -18,7 +18,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, choose_in_url, current_theme, show_value
 from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten, show_message
 from workbench.app.widgets.reader import open_document, show_reader
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import show_rows
 from workbench.errors import ConfigurationError
 from workbench.formatting import count_text
 from workbench.retrieval.options import Ask
@@ -379,13 +379,7 @@ NUMBERS_HELP = {
     "Paths and empty targets": "File paths and links without a target, which may not be intended as links.",
 }
 MAX_RESULTS = 20  # documents found for a question
-NODE_COLUMNS = (
-    Column("title", "Document"),
-    Column("source", "Source"),
-    Column("cited", "Cited by", "number"),
-    Column("cites", "Cites", "number"),
-)
-BROKEN_COLUMNS = (Column("title", "Document"), Column("target", "Target"), Column("context", "Sentence"))
+NODE_COLUMNS = ("Document", "Source", "Cited by", "Cites")
 
 
 def page() -> None:
@@ -483,18 +477,14 @@ def _show_lists(wb: Workbench, scope: ResolvedScope) -> None:
         st.header("Orphans", anchor=False, help="Documents without citations in either direction")
         _show_nodes("orphans", overview.orphans, "No orphans.")
     st.header("Broken links", anchor=False)
-    broken = wb.citations.broken(scope)
-    rows = [
-        {
-            "id": f"{link.document_id}#{place}",
-            "name": link.title,
-            "cells": {"title": link.title, "target": link.target, "context": link.context},
-        }
-        for place, link in enumerate(broken)
-    ]
-    opened = show_table(
-        "broken", BROKEN_COLUMNS, rows, label="Broken links", noun="links", empty="No broken links.", opens=True
-    ).opened
+    rows = {
+        f"{link.document_id}#{place}": (link.title, link.target, link.context)
+        for place, link in enumerate(wb.citations.broken(scope))
+    }
+    opened = show_rows(
+        "broken", ("Document", "Target", "Sentence"), rows, label="Broken links", noun="links",
+        empty="No broken links.", opens=True, filters=True,
+    ).opened  # fmt: skip
     _open_and_rerun(opened.partition("#")[0] if opened else None)
 
 
@@ -512,17 +502,9 @@ def _show_counts(overview: Overview) -> None:
 
 
 def _show_nodes(key: str, nodes: Sequence[GraphNode], empty: str) -> None:
-    rows = [
-        {
-            "id": node.id,
-            "name": node.title,
-            "cells": {
-                "title": node.title, "source": node.source_title, "cited": node.cited_by, "cites": node.cites,
-            },
-        }
-        for node in nodes
-    ]  # fmt: skip
-    _open_and_rerun(show_table(key, NODE_COLUMNS, rows, label=key, noun="documents", empty=empty, opens=True).opened)
+    rows = {node.id: (node.title, node.source_title, node.cited_by, node.cites) for node in nodes}
+    choice = show_rows(key, NODE_COLUMNS, rows, label=key, noun="documents", empty=empty, opens=True, filters=True)
+    _open_and_rerun(choice.opened)
 
 
 def _open_and_rerun(document_id: str | None) -> None:

@@ -435,6 +435,13 @@ class Proposal(Value):
     project_id: str | None = None
     source_id: str | None = None  # both None: everywhere
     scope_title: str = ""
+    decided_at: datetime | None = None
+    accepted: bool | None = None  # None until a person decides
+
+    @property
+    def state(self) -> str:
+        """What became of it: "waiting", "accepted" or "rejected"."""
+        return "waiting" if self.accepted is None else "accepted" if self.accepted else "rejected"
 
     @property
     def scope(self) -> Scope:

@@ -64,6 +64,7 @@ from evals.gateway import (
     ExperimentTables,
     Row,
     RunTables,
+    check_title,
     clean_tags,
     hash_documents,
     index_corpus,
@@ -71,7 +72,7 @@ from evals.gateway import (
 )
 from evals.measures.metrics import DEFAULT_METRICS, StoredVerdict, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
-from evals.test_sets.store import TestSetStore
+from evals.test_sets.store import TestSetStore, check_length
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, list_choices
 from workbench.formatting import format_dollars
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
@@ -126,8 +127,8 @@ class Experiments:
             budget: Stop when the stored searches and answers of its runs have cost this many dollars.
 
         Raises:
-            NotFound: No such test set or index. InvalidInput: An unknown metric, no answerable question, or no price.
-            ScopeError: A part of the test set's scope has been deleted.
+            NotFound: No such test set or index. ScopeError: A part of the test set's scope has been deleted.
+            InvalidInput: An unknown metric, no answerable question, no price, or an overlong title or hypothesis.
         """
         info = self.test_sets.find_or_add(test_set)
         chosen = self.test_sets.load(info.id).spread(limit_queries)
@@ -136,7 +137,7 @@ class Experiments:
         has_llm = self._wb.corpus.llm is not None
         planned = repeat_cells(chosen, plan_cells(cells, parameters), repeats, answers=answers, has_llm=has_llm)
         estimate_cost(self._wb, chosen, planned, budget=budget)
-        measured, expected = check_metrics(metrics), hypothesis.strip()
+        measured, expected = check_metrics(metrics), check_length("hypothesis", hypothesis.strip(), MAX_NOTE_CHARS)
         check_bars(bars, [cell.label for cell in planned if cell == cell.run], measured)
         plan: JsonObject = {
             "cells": [to_plain(cell) for cell in planned], "metrics": list(measured), "limit_queries": limit_queries,
@@ -146,7 +147,7 @@ class Experiments:
         plan |= {"answers": answers, "repeats": repeats, "budget": budget}
         values: JsonObject = {
             "id": experiment_id,
-            "title": title.strip() or info.title,
+            "title": check_title(title) if title.strip() else info.title,
             "dataset_id": info.id,
             "dataset_version": info.version,
             "dataset_hash": chosen.questions_hash,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -45,6 +46,7 @@ LLM_JUDGE = "llm"
 ORIGINAL = "original"  # a grade without a rater that settles nothing, such as that of imported qrels
 AGENT_JUDGE = "agent"  # over MCP; it counts until a person has judged the same place
 MAX_QUESTION_CHARS = 10_000  # as for a search
+MAX_WHOLE_CHARS = 100_000  # of a question with everything that is stored with it, as JSON
 MAX_RATER_CHARS = 200
 
 
@@ -257,7 +259,8 @@ class TestSetStore:
         conversation, from the oldest; ``answerable``, False if the documents do not answer it; and ``metadata``.
 
         Raises:
-            InvalidInput: An empty or overlong question, invalid turns, or an unknown field.
+            InvalidInput: An empty question, one that is too long with what comes with it, invalid turns, or an unknown
+                field.
         """
         info = self.info(key)
         known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
@@ -265,6 +268,8 @@ class TestSetStore:
         for entry in questions:
             question = entry if isinstance(entry, Question) else _make_question(entry, origin)
             question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
+            whole = json.dumps(question.to_dict(), ensure_ascii=False)
+            check_length("question with its answer, turns and metadata", whole, MAX_WHOLE_CHARS)
             key_text = (*question.turns, question.text.casefold())
             if not question.id:
                 if key_text in known:
@@ -380,8 +385,10 @@ def check_rating(rating: Rating, grades: int) -> Rating:
     """Return a rating with its rater's name on one line; an LLM or agent without one never settles a place.
 
     Raises:
-        InvalidInput: The name is blank, too long or "original", or the rater's grade is not on the scale.
+        InvalidInput: The name is blank, too long or "original", the reason is too long, or the rater's grade is not on
+            the scale.
     """
+    check_length("reason", rating.reason)
     if not rating.rater:
         return replace(rating, rater=rating.judge) if rating.judge in (LLM_JUDGE, AGENT_JUDGE) else rating
     name = " ".join(rating.rater.replace("\x00", "").split())
@@ -420,9 +427,14 @@ def clean_question(text: str) -> str:
     clean = " ".join(text.replace("\x00", "").split())
     if not clean:
         raise InvalidInput("The question is empty; enter its text.")
-    if len(clean) > MAX_QUESTION_CHARS:
-        raise InvalidInput(f"The question has {len(clean):,} characters; shorten it to at most {MAX_QUESTION_CHARS:,}.")
-    return clean
+    return check_length("question", clean)
+
+
+def check_length(noun: str, text: str, most: int = MAX_QUESTION_CHARS) -> str:
+    """Return a text unchanged. Raises InvalidInput for an overlong one."""
+    if len(text) > most:
+        raise InvalidInput(f"The {noun} has {len(text):,} characters; shorten it to at most {most:,}.")
+    return text
 
 
 def _parse_info(row: Row) -> TestSetInfo:

@@ -21,6 +21,7 @@ MAX_LINE_CHARS = 300
 MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters of each, which stay in the budget
 MAX_OWN_REASON_CHARS = 400  # of a proposal, whose reason also has the figures
 MAX_EXPERIMENTS = 5  # newest ones of a test set
+MAX_PROPOSALS = 5  # newest ones
 MAX_PAIRS = 12  # of raters
 MAX_TURNS = 6  # latest ones of a conversation
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
@@ -191,12 +192,13 @@ def cite_documents(call: Call, documents: list[str]) -> JsonObject:
     title="Compare strategies in service",
     arguments=(LIMIT, ITEM_OFFSET),
     parts=Items("rivals", total="total"),
-    output=make_schema(rivals="array", total="integer"),
+    output=make_schema(rivals="array", total="integer", proposals="array"),
 )
 def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
-    """List the promoted strategies that are interleaved with a rival, and whose documents agents opened or cited.
+    """List the promoted strategies that are interleaved with a rival, and whose documents agents opened or cited; also
+        what became of the newest proposals.
 
-    Use it before propose_promotion; a strategy is better only if its difference is significant.
+    Use it before propose_promotion, and after it; a strategy is better only if its difference is significant.
     Example: list_rivals()
     """
     from evals.evaluation import measure_interleavings
@@ -204,7 +206,12 @@ def list_rivals(call: Call, limit: int, offset: int) -> JsonObject:
     call.flush_log()
     found = measure_interleavings(call.wb)
     rows: list[JsonObject] = [one.to_dict() | {"outcome": one.describe()} for one in found[offset : offset + limit]]
-    return {"success": True, "rivals": rows, "count": len(rows), "total": len(found)}
+    newest = call.wb.promotions.proposals(decided=True)[: -MAX_PROPOSALS - 1 : -1]
+    proposals: list[JsonValue] = [
+        {**pick(one, "id", "strategy", "decided_at"), "state": one.state, "reason": cut(one.reason, MAX_TEXT_CHARS)}
+        for one in newest
+    ]
+    return {"success": True, "rivals": rows, "count": len(rows), "total": len(found), "proposals": proposals}
 
 
 @Tool(
@@ -518,7 +525,7 @@ def propose_promotion(
         rival=rival,
     )  # fmt: skip
     how = f"A person accepts it on the page Connect, or with: workbench strategies accept {proposal.id}"
-    message = f"Nothing has changed yet. {how}"
+    message = f"Nothing has changed yet. {how}. The outcome is shown by list_rivals."
     return {"success": True, "proposal_id": proposal.id, "reason": proposal.reason, "message": message}
 
 

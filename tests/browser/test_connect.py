@@ -111,8 +111,11 @@ def test_a_proposal_of_an_agent_is_accepted_or_rejected(goto, filled, keep):
     offer.get_by_role("button", name="Accept").click()
     expect(offer).to_have_count(0)
     expect(page.locator(".wb-servings")).to_contain_text("As good and faster (proposed by small-model)")
-    page.locator(f".st-key-proposal_{second.id}").get_by_role("button", name="Reject").click()
-    expect(page.locator(f".st-key-proposal_{second.id}")).to_have_count(0)
+    offer = page.locator(f".st-key-proposal_{second.id}")
+    offer.get_by_label("Why").fill("Slower")
+    offer.get_by_role("button", name="Reject").click()
+    expect(offer).to_have_count(0)
+    assert filled.promotions.proposals(decided=True)[-1].reason == "Rejected: Slower | Better"
     assert [one.strategy for one in filled.promotions.current() if one.scope == "everywhere"] == ["keyword"]
     filled.promotions.undo()
     assert filled.promotions.proposals() == []

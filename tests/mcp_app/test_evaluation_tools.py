@@ -116,6 +116,43 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert "not found" in agent.failure("get_judging_pool", test_set="sample", strategies=["keyword"])["error"]
 
 
+def test_an_agent_reads_what_became_of_its_proposals(agent: Agent, wb: Workbench) -> None:
+    proposal = {"strategy": "keyword", "reason": "As good", "proposed_by": "small"}
+    first, second = (agent("propose_promotion", **proposal)["proposal_id"] for _ in range(2))
+    assert [one["state"] for one in agent("list_rivals")["proposals"]] == ["waiting", "waiting"]
+    wb.promotions.accept(first)
+    wb.promotions.reject(second, "Too few questions")
+    refused, kept = agent("list_rivals")["proposals"]
+    assert (kept["id"], kept["state"], refused["state"]) == (first, "accepted", "rejected")
+    assert refused["decided_at"] > kept["decided_at"]
+    assert refused["reason"] == "Rejected: Too few questions | As good [It names no experiment.]"
+    # with its reason, a longer name would be too long for the note of a promotion
+    agent("propose_promotion", **proposal | {"reason": "r" * 400, "proposed_by": "s" * 80})
+    wb.promotions.accept(agent("list_rivals")["proposals"][0]["id"])
+    too_long = agent.failure("propose_promotion", **proposal | {"proposed_by": "s" * 81})
+    assert "use at most 80 characters" in too_long["error"]
+
+
+def test_texts_that_are_too_long_are_refused_with_their_length_and_the_limit(agent: Agent, wb: Workbench) -> None:
+    question, limit = {"text": "Why?"}, "characters; shorten it to at most 100,000."
+    for more in ({"metadata": {"tag": "t" * 10**5}}, {"turns": ["t" * 10**5]}, {"reference_answer": "t" * 10**5}):
+        refused = agent.failure("add_test_questions", title="Long", questions=[question | more])["error"]
+        assert refused.startswith("The question with its answer, turns and metadata has 100,") and refused.endswith(
+            limit
+        )
+    assert agent("add_test_questions", title="Long", questions=[question])["added"] == 1
+    (asked,), document = TestSets(wb).load("Long").questions, wb.documents.list()[0].id
+    place: dict[str, Any] = {"question_id": asked.id, "document": document, "grade": "partly", "rater": "small"}
+    refused = agent.failure("judge_document", test_set="Long", **place, reason="r" * 10_001)
+    assert refused["error"] == "The reason has 10,001 characters; shorten it to at most 10,000."
+    agent("judge_document", test_set="Long", **place, reason="Says so")
+    for name, length, most in (("title", 301, "300"), ("hypothesis", 1001, "1,000")):
+        run: dict[str, Any] = {"test_set": "Long", "strategies": ["keyword"], name: "t" * length}
+        assert agent.failure("run_experiment", **run)["error"].endswith(
+            f"{length:,} characters; shorten it to at most {most}."
+        )
+
+
 def test_an_agent_marks_questions_without_an_answer_and_reads_what_a_run_costs_before_it(
     make_settings: Callable[..., Settings], folder: Callable[..., Path]
 ) -> None:
@@ -224,9 +261,15 @@ def test_a_proposal_is_listed_and_rejected_by_command(
     assert main(["strategies", "proposals"]) == 0
     shown = capsys.readouterr().out
     assert "Others" in shown and "As good" in shown
-    assert main(["strategies", "reject", str(made["proposal_id"])]) == 0
+    assert main(["strategies", "reject", str(made["proposal_id"]), "--note", "Too small a source"]) == 0
     assert main(["strategies", "accept", str(made["proposal_id"])]) == 2
     assert "Proposal not found" in capsys.readouterr().err
+    assert main(["strategies", "proposals"]) == main(["strategies", "proposals", "--all", "--json"]) == 0
+    none, listed = capsys.readouterr().out.split("\n", 1)
+    (one,) = json.loads(listed)["proposals"]
+    assert (none, one["accepted"]) == ("No proposals.", False) and one["reason"].startswith(
+        "Rejected: Too small a source |"
+    )
 
 
 def test_each_question_has_its_own_conversation_label_and_metadata(agent: Agent, wb: Workbench) -> None:
@@ -302,7 +345,7 @@ def test_a_proposal_has_the_figures_of_its_experiment(agent: Agent, wb: Workbenc
     made = wb.experiments.create("", "Animals", strategies, metrics=["ndcg@10"]).id
     wb.experiments.run(made)
     listed = {"id": made, "title": "Animals", "status": "done"}
-    long = wb.experiments.create("Long " * 1000, "Animals", strategies).id
+    long = wb.experiments.create("Long " * 59, "Animals", strategies).id
     assert agent("list_test_sets")["test_sets"][0]["experiments"][1:] == [listed]
     assert len(agent("list_test_sets")["test_sets"][0]["experiments"][0]["title"]) <= MAX_TITLE_CHARS
     wb.experiments.delete(long)

@@ -30,9 +30,12 @@ def add_promotions(verbs: Subcommands) -> None:
     add_parameters(promote)
     _add_scope_options(promote)
     _add_scope_options(verbs.add("undo", "Undo the newest promotion of a scope.", _undo_promotion))
-    verbs.add("proposals", "List the promotions that agents propose.", _list_proposals)
+    proposals = verbs.add("proposals", "List the promotions that agents propose.", _list_proposals)
+    proposals.add_argument("--all", action="store_true", help="also those that were accepted or rejected")
     verbs.add("accept", "Promote what an agent proposes.", _accept_proposal).add_argument("id", type=int)
-    verbs.add("reject", "Reject what an agent proposes.", _reject_proposal).add_argument("id", type=int)
+    reject = verbs.add("reject", "Reject what an agent proposes.", _reject_proposal)
+    reject.add_argument("id", type=int)
+    reject.add_argument("--note", default="", metavar="TEXT", help="why, for the agent")
     verbs.add("rivals", "Compare promoted strategies with their rivals by what agents opened.", _list_rivals)
     _add_scope_options(verbs.add("history", "List promotions, newest first.", _list_promotions))
 
@@ -84,13 +87,13 @@ def _list_rivals(wb: Workbench, arguments: argparse.Namespace, out: Output) -> i
 
 
 def _list_proposals(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    found = wb.promotions.proposals()
+    found = wb.promotions.proposals(decided=arguments.all)
     rows = [
         (one.id, one.scope_title or "everywhere", one.strategy, one.index or "default", one.rival, one.parameters,
-         one.reason, one.proposed_by)
+         one.state, one.reason, one.proposed_by)
         for one in found
     ]  # fmt: skip
-    columns = ("Id", "Scope", "Strategy", "Index", "Rival", "Parameters", "Reason", "Proposed by")
+    columns = ("Id", "Scope", "Strategy", "Index", "Rival", "Parameters", "State", "Reason", "Proposed by")
     return out.table({"proposals": found}, columns, rows, "No proposals.")
 
 
@@ -100,7 +103,7 @@ def _accept_proposal(wb: Workbench, arguments: argparse.Namespace, out: Output) 
 
 
 def _reject_proposal(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    rejected = wb.promotions.reject(arguments.id)
+    rejected = wb.promotions.reject(arguments.id, arguments.note)
     return out.sentence(rejected, f"Rejected the promotion of {rejected.strategy!r}.")
 
 

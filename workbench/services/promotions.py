@@ -20,7 +20,7 @@ from workbench.services.search import Requests, list_promotion_keys
 from workbench.types import EVERYWHERE_KEY, Index, ParameterValue, Promotion, Proposal, Ranker, Scope
 
 MAX_NOTE_CHARS = 1000  # characters
-MAX_REASON_CHARS = 900  # of a proposal, which the note of its promotion repeats
+MAX_REASON_CHARS, MAX_PROPOSER_CHARS = 900, 80  # of a proposal, whose reason and proposer are the note of its promotion
 
 
 class PromotionService:
@@ -114,13 +114,15 @@ class PromotionService:
             rival: Strategy to interleave with, as in ``promote``.
 
         Raises:
-            InvalidInput: The strategy, a parameter, the reason or the rival is invalid.
+            InvalidInput: The strategy, a parameter, the reason, the proposer or the rival is invalid.
             NotFound: No such index. ScopeError: No such project or source, or another scope.
         """
         strategy, index = split_strategy(strategy, index)
         checked = check_parameters(strategy, parameters)
         if not reason.strip() or len(reason) > MAX_REASON_CHARS:
             raise InvalidInput(f"Give a reason of 1 to {MAX_REASON_CHARS} characters.")
+        if len(proposed_by.strip()) > MAX_PROPOSER_CHARS:
+            raise InvalidInput(f"Invalid name of the proposer; use at most {MAX_PROPOSER_CHARS} characters.")
         chosen = self._corpus.index(index)
         scope_key = self.key(scope)
         kind, _, key = scope_key.partition(":")
@@ -138,9 +140,9 @@ class PromotionService:
             values[f"{kind}_id"] = key
         return self._corpus.proposals.list(self._corpus.proposals.add(values, checked))[0]
 
-    def proposals(self) -> list[Proposal]:
-        """Return the proposals that are neither accepted nor rejected, oldest first."""
-        return self._corpus.proposals.list()
+    def proposals(self, *, decided: bool = False) -> list[Proposal]:
+        """Return the proposals that wait for a decision, oldest first, also those that are ``decided``."""
+        return self._corpus.proposals.list(decided=decided)
 
     def accept(self, proposal_id: int) -> Promotion:
         """Promote what was proposed. Raises NotFound if it is not open, and the errors of ``promote``."""
@@ -151,9 +153,10 @@ class PromotionService:
                 rival=one.rival,
             )  # fmt: skip
 
-    def reject(self, proposal_id: int) -> Proposal:
-        """Reject a proposal. Raises NotFound if it is not open."""
-        with self._corpus.proposals.decide(proposal_id, accepted=False) as one:
+    def reject(self, proposal_id: int, why: str = "") -> Proposal:
+        """Reject a proposal; its reason then starts with ``why``, for the agent. Raises NotFound if it is not open."""
+        note = f"Rejected: {why.strip()} | " if why.strip() else ""
+        with self._corpus.proposals.decide(proposal_id, accepted=False, note=note) as one:
             return one
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:

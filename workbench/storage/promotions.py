@@ -62,14 +62,14 @@ class Proposals(Table):
         values = {**proposal, "parameters": Jsonb(dict(parameters))}
         return int(self._value("proposal_insert", clean_parameters(values)))
 
-    def list(self, proposal_id: int | None = None) -> list[Proposal]:
-        """Return the open proposals, or the one with an id."""
-        return [Proposal(**row) for row in self._rows("proposal_list", {"id": proposal_id})]
+    def list(self, proposal_id: int | None = None, *, decided: bool = False) -> list[Proposal]:
+        """Return the open proposals, also those that are ``decided``, or the one with an id."""
+        return [Proposal(**row) for row in self._rows("proposal_list", {"id": proposal_id, "decided": decided})]
 
     @contextmanager
-    def decide(self, proposal_id: int, *, accepted: bool) -> Generator[Proposal]:
+    def decide(self, proposal_id: int, *, accepted: bool, note: str = "") -> Generator[Proposal]:
         """Yield an open proposal and close it, unless the block fails; other decisions wait. Raises NotFound."""
-        open_ones, values = self.list(proposal_id), {"id": proposal_id, "accepted": accepted}
+        open_ones, values = self.list(proposal_id), {"id": proposal_id, "accepted": accepted, "note": note}
         missing = NotFound("proposal", str(proposal_id), "List the proposals with 'workbench strategies proposals'.")
         with self._database.transaction() as connection:
             if connection.execute(statement("proposal_decide"), values).fetchone() is None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
@@ -143,8 +144,16 @@ def _show_proposal(wb: Workbench, proposal: Proposal) -> None:
     with st.container(key=f"proposal_{proposal.id}", horizontal=True, vertical_alignment="center", gap="small"):
         text = f"{by} proposes {strategy_title(proposal.strategy)}{index}{settings} for {place}: {proposal.reason}"
         st.markdown(escape_markdown(text))
-        for label, act in (("Accept", wb.promotions.accept), ("Reject", wb.promotions.reject)):
+        st.text_input(
+            "Why", key=f"why_{proposal.id}", placeholder="Why, if you reject it", max_chars=300, width=260,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        for label, act in (("Accept", wb.promotions.accept), ("Reject", partial(_reject, wb))):
             st.button(label, key=f"{label}_{proposal.id}", on_click=_decide, args=(act, proposal.id))
+
+
+def _reject(wb: Workbench, proposal_id: int) -> None:
+    wb.promotions.reject(proposal_id, str(st.session_state[f"why_{proposal_id}"]))
 
 
 def _decide(act: Callable[[int], object], proposal_id: int) -> None:

@@ -59,11 +59,11 @@ INSERT INTO proposals (project_id, source_id, strategy, parameters, index_name, 
 VALUES (%(project_id)s, %(source_id)s, %(strategy)s, %(parameters)s, %(index)s, %(rival)s, %(reason)s, %(proposed_by)s)
 RETURNING id
 
--- proposal_list: the open proposals, oldest first; NULL means all
+-- proposal_list: the open proposals, oldest first, with those that were decided if they are wanted, or the one with an id
 SELECT p.id, p.strategy, p.parameters, p.index_name AS index, p.rival, p.reason, p.proposed_by, p.proposed_at, p.project_id, p.source_id,
-    coalesce(j.title, s.title, '') AS scope_title
+    coalesce(j.title, s.title, '') AS scope_title, p.decided_at, p.accepted
 FROM proposals p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN sources s ON s.id = p.source_id
-WHERE p.decided_at IS NULL AND (%(id)s::bigint IS NULL OR p.id = %(id)s) ORDER BY p.id
+WHERE p.id = %(id)s OR (%(id)s::bigint IS NULL AND (p.decided_at IS NULL OR %(decided)s)) ORDER BY p.id
 
--- proposal_decide: accept or reject an open proposal
-UPDATE proposals SET decided_at = now(), accepted = %(accepted)s WHERE id = %(id)s AND decided_at IS NULL RETURNING id
+-- proposal_decide: accept or reject an open proposal; its reason then starts with a note
+UPDATE proposals SET decided_at = now(), accepted = %(accepted)s, reason = %(note)s || reason WHERE id = %(id)s AND decided_at IS NULL RETURNING id

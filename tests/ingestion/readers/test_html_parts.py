@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
+from workbench.ingestion.metadata import document_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.html import PART_CHARS, make_draft_from_tree, parse_page, read_html, split_element
@@ -187,3 +188,57 @@ def test_an_article_has_the_date_and_author_that_it_is_cited_by() -> None:
 def test_a_formula_in_a_script_is_no_drawing() -> None:
     document = read('<p>So <script type="math/tex">x^2</script> grows.</p>')
     assert document.text == "So $x^2$ grows." and "left_out" not in document.metadata
+
+
+def read_file(body: str) -> RawDocument:
+    return read_bytes(f"<html><head><title>T</title></head><body>{body}</body></html>".encode(), "page.html")
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        "<ul class='inline-task-list'><li class='checked'>Count keys</li><li>Paint gate</li></ul>",  # Confluence
+        "<ul class='to-do-list'><li><div class='checkbox checkbox-on'></div> Count keys</li></ul>"  # Notion
+        "<ul class='to-do-list'><li><div class='checkbox checkbox-off'></div> Paint gate</li></ul>",
+    ],
+)
+def test_the_state_of_tasks_that_only_a_class_names_is_read(tasks: str) -> None:
+    lines = [" ".join(line.split()) for line in read_file(tasks).text.split("\n") if line.strip()]
+    assert lines == ["- [x] Count keys", "- [ ] Paint gate"]
+
+
+def test_links_that_edit_or_mark_a_heading_are_no_text_and_no_loss() -> None:
+    edit = "<span class='mw-editsection'>[<a href='e'>edit</a>]</span>"
+    document = read_file(
+        f"<h2>History{edit}</h2><h2>Keys<a href='#keys'>§</a></h2><p>Brass <a href='#n'>*</a> and iron.</p>"
+        "<p><span class='mw-cite-backlink'><a href='#r'>^</a></span> Berg, Keys. <a href='#r'>↩︎</a></p>"
+    )
+    assert document.text.split("\n\n") == ["## History", "## Keys", "Brass * and iron.", "Berg, Keys."]
+    assert "left_out" not in document.metadata
+
+
+def test_labels_next_to_each_other_stay_words() -> None:
+    assert read_file("<p><span class='badge'>Harbour</span><span class='badge'>Keys</span></p>").text == "Harbour Keys"
+
+
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [
+        ("This page was last edited on 5 March 2030, at 10:12.", "2030-03-05"),  # MediaWiki
+        ("Created by <span>Ada</span>, last modified on Mar 05, 2030", "2030-03-05"),  # Confluence
+        ("Last updated: 2030-03-05", "2030-03-05"),
+        ("Zuletzt geändert am 05.03.2030", "2030-03-05"),
+        ("The bridge was last modified in 1999.", None),
+    ],
+)
+def test_a_page_has_the_date_of_its_last_change_that_it_names_rather_than_one_of_its_text(
+    line: str, day: str | None
+) -> None:
+    due = "<p>Due on <time datetime='2031-04-01'>1 April</time>.</p>"
+    found = document_date(read_file(f"<h1>Keys</h1>{due}<div>{line}</div>").metadata)
+    assert str(found) == (day or "2031-04-01")
+
+
+def test_a_charset_declared_after_long_comments_is_used() -> None:
+    page = f"<html><head><!-- {'x' * 9_000} --><meta charset='euc-jp'></head><body><p>鍵</p></body></html>"
+    assert read_bytes(page.encode("euc_jp"), "page.html").text == "鍵"

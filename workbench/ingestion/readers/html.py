@@ -447,6 +447,7 @@ def format_roman(value: int) -> str:
 
 
 COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+MAX_HEAD_BYTES = 64_000  # in which a page's charset is looked for
 META_TAG = re.compile(rb"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.IGNORECASE)
 ATTRIBUTE = re.compile(rb"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
@@ -493,6 +494,8 @@ ASIDE_NAME = re.compile(
     r"(?<![a-z])(?:sidebar\w*|toc|nav\w*|menus?|related|recommend\w*|shar(?:e|ing)|social|promo\w*|ads?|advert\w*|sponsor\w*"
     r"|cookies?|newsletter|breadcrumbs?|subscribe|popup|tooltip|toast|search|spinner|sr-only|visually-hidden)(?![a-z])"
 )
+PERMALINK = re.compile("[¶#§^↑↩⏎⚓🔗\u200b\ufe0e\ufe0f ]+")  # its text
+MARK_NAME = re.compile(r"(?:^|\s)(?:headerlink|mw-editsection|mw-cite-backlink|viewcode-link)(?:$|\s)")
 SCREEN_READER_NAME = re.compile(r"(?<![a-z])(?:sr-only|visually-hidden|screen-reader-text)(?![a-z])")
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])")
 IDENTIFIER = re.compile(r"[A-Za-z_][\w-]*")
@@ -533,6 +536,10 @@ UNREAD_TAGS = frozenset((
 # Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
 UNKNOWN_VOID_TAGS = ("wbr", "embed", "source", "track", "keygen", "command", "bgsound")
 MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio"))
+TASK_XPATH = (
+    "//ul[contains(@class, 'task-list')]/li[not(.//input)] | //div[contains(@class, 'checkbox-o') and not(node())]"
+)
+DONE_NAME = re.compile(r"(?:^|\s)(?:checked|checkbox-on)(?:$|\s)")
 MIN_PAGE_WORDS = 10  # of a page with scripts below which they are taken to write its text
 MIN_PART_CHARS = 40  # of a header, aside or footer next to <main> that is content
 PART_TAGS = frozenset(("header", "footer", "aside"))
@@ -547,9 +554,10 @@ UNKNOWN_BLOCK_TAGS = frozenset((
     "legend", "main", "marquee", "menu", "nav", "optgroup", "option", "search",
 ))  # fmt: skip
 APART_TAG = "apart-text"  # for the words of an image or a list of options
-APART_NAMES = frozenset(
-    ("button", "cell", "columnheader", "img", "label", "meter", "output", "progress", "select", "tab")
-)
+APART_NAMES = frozenset((  # tags, roles and classes
+    "badge", "button", "cell", "chip", "columnheader", "img", "label", "meter", "output", "pill", "progress", "select",
+    "selected-value", "tab",
+))  # fmt: skip
 APART_STYLE = re.compile(r"(?<![\w-])display\s*:\s*(?!inline|none|contents)[a-z]", re.IGNORECASE)
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
@@ -572,6 +580,12 @@ DATE_NAMES = {  # names of tags with a date, and classes of <time>, by key in th
     "date": re.compile(r"^(?:(?:dc|dcterms|citation|article|sailthru)[.:_-](?:online_)?)?date$"),
 }
 YEAR = re.compile(r"\d{4}")
+LAST_CHANGE = re.compile(  # as wikis and manuals write it in a line of its own
+    r"^.{0,40}?\b(?:last|zuletzt|dernière|última) (?:updated?|modified|edited|changed|revised|geändert|aktualisiert"
+    r"|mise à jour|modification|actualización|atualização)"
+    r"(?:(?: on| am| le| el| ?:)\s+|\s+(?=\d))([^:]{0,25}\d{4}[-\d]{0,6})",
+    re.IGNORECASE | re.MULTILINE,
+)
 COMMENT_NAME = re.compile(r"(?:^|\s)(?:comment(?:$|[\s_-])|review$)")  # a class, or the itemprop after it
 MAX_DATE_CHARS = 40  # of the text of a tag that is read if it has no attribute with the date
 
@@ -749,7 +763,8 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
 def _separate_blocks(root: HtmlElement) -> None:
     """Turn blocks unknown to the converter into <div>, and put spaces around other parts that a page shows apart."""
     for element in list(root.iterdescendants(etree.Element)):
-        names, style, tail = {element.tag, element.get("role")}, element.get("style", ""), element.tail or ""
+        names = {element.tag, element.get("role"), *element.get("class", "").split()}
+        style, tail = element.get("style", ""), element.tail or ""
         if element.tag in UNKNOWN_BLOCK_TAGS or (element.tag in ("td", "th") and element.getparent().tag != "tr"):
             element.tag = "div"
         elif not (names & APART_NAMES or "-" in element.tag or APART_STYLE.search(style)):
@@ -853,6 +868,9 @@ def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
             etree.SubElement(
                 picture, "text" if picture.tag == "svg" else APART_TAG
             ).text = f" {picture.get('aria-label')}"
+    for task in root.xpath(TASK_XPATH):  # of Confluence and Notion
+        task.tag = "li" if task.tag == "li" else "span"
+        task.text = f"[{'x' if DONE_NAME.search(task.get('class', '')) else ' '}] {task.text or ''}"
     for address in root.xpath("//*[@data-cfemail]"):  # Cloudflare combines its bytes with the first by XOR
         with suppress(ValueError):
             key, *code = bytes.fromhex(address.get("data-cfemail"))
@@ -1101,7 +1119,7 @@ def _count_unread(element: HtmlElement) -> None:
         leave_out("parts for browsers without scripts", bool(_element_text(element)))
     elif tag in ("input", "select", "textarea"):
         leave_out("form fields", element.get("type", "text").lower() not in ("hidden", "submit", "button", "reset"))
-    elif isinstance(tag, str) and tag not in UNREAD_TAGS and _element_text(element):
+    elif isinstance(tag, str) and tag not in UNREAD_TAGS and _element_text(element) and not _is_mark(element):
         leave_out("lists of links" if _link_share(element) > MAX_LINK_SHARE else "hidden or repeated parts")
     elif tag == "nav" and _element_text(element):
         leave_out("lists of links")
@@ -1129,8 +1147,13 @@ def _is_file_boilerplate(element: HtmlElement) -> bool:
             True for _ in element.iterancestors("main", "article", "section", "blockquote")
         )
         return _link_share(element) > MAX_LINK_SHARE or (is_around and _text_length(element) < MIN_PART_CHARS)
-    is_mark = element.tag == "a" and "headerlink" in element.get("class", "")
-    return is_mark or element.get("role") in FILE_UNREAD_ROLES
+    return _is_mark(element) or element.get("role") in FILE_UNREAD_ROLES
+
+
+def _is_mark(element: HtmlElement) -> bool:
+    """Return whether a part only links to a heading, its source or its editor, or from a note back to the text."""
+    is_sign = element.tag == "a" and PERMALINK.fullmatch(_element_text(element)) is not None
+    return is_sign or MARK_NAME.search(element.get("class", "")) is not None
 
 
 def _is_boilerplate(element: HtmlElement) -> bool:
@@ -1145,7 +1168,7 @@ def _is_boilerplate(element: HtmlElement) -> bool:
         return ASIDE_NAME.search(_element_names(element)) is not None or _link_share(element) > MAX_LINK_SHARE
     if role == "button" and COPY_BUTTON.search(f"{attributes.get('class', '')} {_element_text(element)}"):
         return True
-    return role in UNREAD_ROLES or (tag == "a" and "headerlink" in attributes.get("class", ""))
+    return role in UNREAD_ROLES or _is_mark(element)
 
 
 def _link_share(element: HtmlElement) -> float:
@@ -1268,6 +1291,8 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
         }
         for match in sorted(found, key=found.__getitem__):
             metadata.setdefault(str(_date_key(match[1].lower())), match[2].replace("\\/", "/"))
+    for words in map(LAST_CHANGE.search, filter(YEAR.search, root.itertext())):
+        metadata |= {} if words is None or "modified" in metadata else {"modified": words[1]}
     times = {written for tag in root.iter("time") if YEAR.search(written := _read_content(tag))}
     if len(times) == 1:  # several are about events, comments or other articles
         metadata.setdefault("time", times.pop())
@@ -1299,10 +1324,10 @@ def find_charset(data: bytes) -> str | None:
     As in browsers, it is in an XML declaration at the start, in ``<meta charset>`` or in ``<meta http-equiv>`` with a
     content type; comments and the contents of other tags do not count.
     """
-    head = data[:4096]
-    if match := XML_ENCODING.search(head):
+    head = COMMENT.sub(b"", data[:MAX_HEAD_BYTES]).partition(b"<body")[0]
+    if match := XML_ENCODING.search(data[:4096]):
         return match.group(1).decode("ascii", "ignore")
-    for tag in META_TAG.findall(COMMENT.sub(b"", head)):
+    for tag in META_TAG.findall(head):
         values = {name.lower(): b"".join(value) for name, *value in ATTRIBUTE.findall(tag)}
         charset = values.get(b"charset")
         if charset is None and values.get(b"http-equiv", b"").strip().lower() == b"content-type":

@@ -327,21 +327,10 @@ def _make_ragas_cell(summary: RagasSummary | None) -> Figure:
 
 # Settings of a run, from its stored label
 
-SETTING_PATTERN = re.compile(r"\b([a-z]\w*)=(\S+)")  # of a parameter, as in "vector_weight=0.75"
+SETTING_PATTERN = re.compile(r" ?\b([a-z]\w*)=(\S+?)(?:\.0)?(?= |$)")  # of a parameter, as in "vector_weight=0.75"
 
 
 def format_settings(label: str, strategy: str) -> str:
     """Return a label's index and parameters: "index fine, depth 5" for the label "hybrid on fine depth=5"."""
-    rest = label.removeprefix(strategy).strip()
-    before = SETTING_PATTERN.split(rest, maxsplit=1)[0].strip()
-    index = [before.strip("()") if before.startswith("(") else f"index {before.removeprefix('on ')}"] if before else []
-    return ", ".join(
-        [*index, *(f"{name.replace('_', ' ')} {_format_value(value)}" for name, value in SETTING_PATTERN.findall(rest))]
-    )
-
-
-def _format_value(value: str) -> str:
-    try:
-        return f"{float(value):g}"
-    except ValueError:
-        return value
+    rest = re.sub("^on ", "index ", label.removeprefix(strategy).strip())
+    return SETTING_PATTERN.sub(lambda found: f", {found[1].replace('_', ' ')} {found[2]}", rest).removeprefix(", ")

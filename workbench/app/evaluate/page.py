@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -60,7 +60,7 @@ from workbench.app.widgets.looks import (
 )
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.reader import show_reader
-from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.app.widgets.rows import Noted, RowCell, make_figure, show_rows
 from workbench.errors import NotFound
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
@@ -96,14 +96,10 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     pairs = pair_runs(
         first.cells, second.cells, metric, paired=_check_same_questions(first.experiment, second.experiment)
     )
-    show_table(
-        "second",
-        COMPARED_COLUMNS,
-        [_make_compared_row(pair, _find_range(pairs)) for pair in pairs],
-        label="Runs of both experiments",
-        noun="runs",
-        filters=False,
-    )
+    ends = choose_ends([score.interval for pair in pairs for score in (pair.first, pair.second) if score])
+    rows = {pair.label: _make_compared_cells(pair, ends) for pair in pairs}
+    columns = ("Run", "A", "B", "B - A", "Verdict")
+    show_rows("second", columns, rows, label="Runs of both experiments", noun="runs")
 
 
 def _check_same_questions(first: Experiment, second: Experiment) -> bool:
@@ -122,45 +118,29 @@ def _format_start(experiment: Experiment) -> str:
     return experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M:%S") if experiment.created_at else "–"
 
 
-COMPARED_COLUMNS = (
-    Column("run", "Run", "strategy"),
-    Column("first", "A", "score"),
-    Column("second", "B", "score"),
-    Column("difference", "B - A", "shown", "right"),
-    Column("verdict", "Verdict", "state"),
-)
+def choose_ends(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the ends of a scale that all intervals fit in."""
+    low, high = min((low for low, _ in intervals), default=0.0), max((high for _, high in intervals), default=1.0)
+    return (low, high) if low < high else (0.0, 1.0)
 
 
-def _find_range(pairs: list[Pair]) -> list[float]:
-    scores = [score for pair in pairs for score in (pair.first, pair.second) if score]
-    low, high = min(score.interval[0] for score in scores), max(score.interval[1] for score in scores)
-    return [low, high] if low < high else [0.0, 1.0]
+def _make_compared_cells(pair: Pair, ends: tuple[float, float]) -> Sequence[RowCell]:
+    first, second = pair.first, pair.second
+    difference = second.mean - first.mean if first and second and pair.difference else None
+    return (
+        Noted(
+            strategy_look(pair.strategy) | {"text": strategy_title(pair.strategy)},
+            format_settings(pair.label, pair.strategy),
+        ),
+        first and _make_score_cell(first.mean, first.interval, ends),
+        second and _make_score_cell(second.mean, second.interval, ends),
+        make_figure(difference, "+.3f"),
+        _verdict_cell(pair),
+    )
 
 
-def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
-    return {
-        "id": pair.label,
-        "name": pair.label,
-        "cells": {
-            "run": strategy_look(pair.strategy) | {"text": strategy_title(pair.strategy)},
-            "first": pair.first and _make_score_cell(pair.first.mean, pair.first.interval, ends),
-            "second": pair.second and _make_score_cell(pair.second.mean, pair.second.interval, ends),
-            "difference": _difference_cell(pair),
-            "verdict": _verdict_cell(pair),
-        },
-        "notes": {"run": format_settings(pair.label, pair.strategy)},
-    }
-
-
-def _make_score_cell(mean: float, interval: tuple[float, float], ends: Sequence[float]) -> dict[str, object]:
+def _make_score_cell(mean: float, interval: tuple[float, float], ends: tuple[float, float]) -> dict[str, object]:
     return {"value": mean, "low": interval[0], "high": interval[1], "ends": list(ends)}
-
-
-def _difference_cell(pair: Pair) -> dict[str, object]:
-    if pair.first is None or pair.second is None or pair.difference is None:
-        return {"text": "–", "order": 0}
-    difference = pair.second.mean - pair.first.mean
-    return {"text": f"{difference:+.3f}", "order": difference}
 
 
 def _verdict_cell(pair: Pair) -> dict[str, str]:
@@ -475,13 +455,7 @@ def _start_experiment(
 # The list of experiments
 
 STATUS_STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
-EXPERIMENT_COLUMNS = (
-    Column("title", "Experiment"),
-    Column("winner", "Best", "strategy"),
-    Column("score", "Score", "score"),
-    Column("status", "Status", "state"),
-    Column("began", "Started", "shown"),
-)
+EXPERIMENT_COLUMNS = ("Experiment", "Best", "Score", "Status", "Started")
 COMPARED_EXPERIMENTS = 2  # experiments in a comparison
 
 
@@ -504,15 +478,10 @@ def show_experiments(wb: Workbench) -> None:
         return
     above = st.container(horizontal=True, vertical_alignment="center")
     winners = catalogue.winners(experiments)
-    chosen = show_table(
-        "experiments",
-        EXPERIMENT_COLUMNS,
-        make_rows(experiments, winners),
-        label="Experiments",
-        noun="experiments",
-        opens=True,
-        selectable=len(experiments) > 1,
-    )
+    chosen = show_rows(
+        "experiments", EXPERIMENT_COLUMNS, _make_rows(experiments, winners), label="Experiments", noun="experiments",
+        opens=True, filters=True, selectable=len(experiments) > 1,
+    )  # fmt: skip
     with above:
         selected = [experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected]
         _show_buttons(selected, len(experiments))
@@ -542,51 +511,35 @@ def _show_buttons(selected: Sequence[str], total: int) -> None:
         st.rerun()
 
 
-class TableRow(TypedDict):
-    """A row of the table of experiments."""
-
-    id: str
-    name: str
-    cells: dict[str, object]
-    notes: dict[str, str]
-
-
-def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[TableRow]:
+def _make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> dict[str, Sequence[RowCell]]:
     """Return the experiments as rows, with all scores on a common scale."""
-    lows = [winner.interval[0] for winner in winners.values()]
-    highs = [winner.interval[1] for winner in winners.values()]
-    ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
-    return [_make_row(experiment, winners.get(experiment.id), ends) for experiment in experiments]
+    ends = choose_ends([winner.interval for winner in winners.values()])
+    return {experiment.id: _make_cells(experiment, winners.get(experiment.id), ends) for experiment in experiments}
 
 
-def _make_row(experiment: Experiment, winner: Winner | None, ends: tuple[float, float]) -> TableRow:
+def _make_cells(experiment: Experiment, winner: Winner | None, ends: tuple[float, float]) -> Sequence[RowCell]:
     about = f"{experiment.test_set_title}, version {experiment.test_set_version} · scope: {experiment.over} · "
     tags = "".join(f" · #{tag}" for tag in experiment.tags)
-    notes = {"title": about + count_text(experiment.runs, "run") + tags}
-    notes["title"] += f" · {experiment.brief}" if experiment.note else ""
-    if broken := sum(BAR_STATES[bar["state"]] == "failed" for bar in experiment.bars):
-        notes["status"] = f"{count_text(broken, 'bar')} failed"
+    brief = f" · {experiment.brief}" if experiment.note else ""
+    broken = sum(BAR_STATES[bar["state"]] == "failed" for bar in experiment.bars)
+    problem = f"{count_text(broken, 'bar')} failed" if broken else ""
     if experiment.message and experiment.status != "done":
-        notes["status"] = experiment.message
+        problem = experiment.message
+    score, settings = None, ""
     if winner is not None:
-        notes["score"] = metric_title(winner.metric)
-        notes["winner"] = format_settings(winner.label, winner.strategy)
+        score = Noted(_make_score_cell(winner.score, winner.interval, ends), metric_title(winner.metric))
+        settings = format_settings(winner.label, winner.strategy)
         if winner.tied > 1:
-            notes["winner"] = "All have the same score."
+            settings = "All have the same score."
         elif not winner.is_decided and experiment.runs > 1:
-            notes["winner"] = " · ".join(filter(None, (notes["winner"], "not decided")))
-    return {
-        "id": experiment.id,
-        "name": experiment.title,
-        "cells": {
-            "title": experiment.title,
-            "winner": _strategy_cell(winner),
-            "score": winner and _make_score_cell(winner.score, winner.interval, ends),
-            "status": {"state": STATUS_STATES[experiment.status], "text": experiment.status},
-            "began": make_time_cell(experiment.created_at),
-        },
-        "notes": notes,
-    }
+            settings = " · ".join(filter(None, (settings, "not decided")))
+    return (
+        Noted(experiment.title, about + count_text(experiment.runs, "run") + tags + brief),
+        Noted(_strategy_cell(winner), settings),
+        score,
+        Noted({"state": STATUS_STATES[experiment.status], "text": experiment.status}, problem),
+        experiment.created_at,
+    )
 
 
 def _strategy_cell(winner: Winner | None) -> JsonObject | None:
@@ -599,11 +552,6 @@ def _strategy_cell(winner: Winner | None) -> JsonObject | None:
 
 # Trends: the best scores of a test set over time
 
-TREND_COLUMNS = (
-    *EXPERIMENT_COLUMNS[:3],
-    Column("change", "Change", "shown", "right"),
-    EXPERIMENT_COLUMNS[-1],
-)
 TREND_HEIGHT_PX = 280  # height of the chart
 
 
@@ -626,28 +574,28 @@ def show_trends(wb: Workbench) -> None:
     st.echarts_chart(
         make_trend_chart(points, current_theme()), key="trend", height=TREND_HEIGHT_PX, renderer="svg", alt=listed
     )
-    rows = make_rows([experiments[win.experiment_id] for win in trend], winners)
-    for row, before, after in zip(rows[1:], trend, trend[1:], strict=False):
-        _add_change(row, before, after, experiments)
-    rows[0]["cells"] |= {"change": {"text": "–", "order": 0}}
-    chosen = show_table(
-        "trends", TREND_COLUMNS, rows[::-1], label="Trend", noun="experiments", opens=True, filters=False
-    )
+    rows = {}
+    made = _make_rows([experiments[win.experiment_id] for win in trend], winners)
+    for (key, cells), before, after in zip(made.items(), [None, *trend], trend, strict=False):
+        rows = {key: (*cells[:3], _make_change_cell(before, after, experiments), cells[-1]), **rows}
+    columns = (*EXPERIMENT_COLUMNS[:3], "Change", EXPERIMENT_COLUMNS[-1])
+    chosen = show_rows("trends", columns, rows, label="Trend", noun="experiments", opens=True)
     if chosen.opened:
         address.put(experiment=chosen.opened, view=None)
         st.rerun()
 
 
-def _add_change(row: TableRow, before: Winner, after: Winner, experiments: Mapping[str, Experiment]) -> None:
-    """Add the change of the best score since the experiment before, and what else changed."""
+def _make_change_cell(before: Winner | None, after: Winner, experiments: Mapping[str, Experiment]) -> RowCell:
+    """Return the change of the best score since the experiment before, and what else changed."""
+    if before is None:
+        return make_figure(None)
     old, new = experiments[before.experiment_id], experiments[after.experiment_id]
     others = {
         "other judgments": old.test_set_hash != new.test_set_hash,
         "other documents": old.corpus_hash != new.corpus_hash,
     }
-    difference = after.score - before.score
-    row["cells"] |= {"change": {"text": f"{difference:+.3f}", "order": difference}}
-    row["notes"] |= {"change": ", ".join(text for text, is_so in others.items() if is_so)}
+    change = make_figure(after.score - before.score, "+.3f")
+    return Noted(change, ", ".join(text for text, is_so in others.items() if is_so))
 
 
 VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "trends": "Trends", "tune": "Tune", "learn": "Learn"}

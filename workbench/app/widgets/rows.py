@@ -81,4 +81,6 @@ def _convert(kind: str, cell: RowCell) -> object:
     """Return a cell as the component expects it."""
     if isinstance(cell, datetime) or (cell is None and kind == "shown"):
         return make_time_cell(cell)
+    if cell is None and kind == "text":
+        return "–"
     return cell._asdict() if isinstance(cell, Figure) else cell

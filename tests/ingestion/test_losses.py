@@ -563,6 +563,13 @@ def test_json_values_over_several_lines_and_line_separators_in_strings_are_recor
     assert read('{"a": "x\u2028y"}\n{"a": "z\x85"}\n', "r.jsonl").metadata == {"records": 2}
 
 
+def test_records_of_joined_files_and_text_sequences_are_read() -> None:
+    for sign in ("\ufeff", "\x1e"):
+        document = read("".join(f'{sign}{{"key": "K{number} in the grey cabinet"}}\n' for number in (1, 2)), "a.jsonl")
+        assert document.text == "key: K1 in the grey cabinet\n\nkey: K2 in the grey cabinet"
+        assert document.metadata == {"records": 2}
+
+
 def test_half_of_a_character_in_json_is_counted() -> None:
     document = read('{"note": "cut \\ud83d off"}', "n.json")
     assert document.text == "note: cut  off"
@@ -771,6 +778,30 @@ def test_dates_are_taken_by_trust() -> None:
     assert str(document_date({}, "05.03.2030 Protokoll.md")) == str(document_date({}, "2030_03_05.md")) == "2030-03-05"
     assert str(document_date({"created": "2029-01-01"}, "20300305_minutes.md")) == "2029-01-01"
     assert document_date({}, "part-12030030512.md") is None and document_date({}, "20301399.md") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "title"),
+    [
+        ("a.rst", "====\nKeys\n====\n\n:Author: Ada\n:Date: 2030-03-05\n", "Keys"),
+        ("a.rst", ":orphan:\n:date: March 5, 2030\n\nKeys\n####\n", "Keys"),
+        ("a.rst", "PEP: 47\nTitle: Keys\nCreated: 05-Mar-2030\n\nAbstract\n========\n", "Keys"),
+        ("a.rst", ".. post:: 2030-03-05\n   :tags: a\n\nKeys\n====\n", "Keys"),
+        ("a.adoc", "= Keys\nAda Berg <ada@port.example>\nv1.3.2, 2030-03-05\n", "Keys"),
+        ("a.adoc", "= Keys\n:author: Ada\n:revdate: 2030-03-05\n", "Keys"),
+        ("a.tex", "\\documentclass{article}\n\\title{Keys of {the} port}\n\\date{March 5, 2030}\n", "Keys of the port"),
+        ("a.org", "#+TITLE: Keys\n#+DATE: <2030-03-05 Tue>\n\n* Gate\n", "Keys"),
+        ("a.md", "Title: Keys\nDate: 2030-03-05 10:12\nTags: a\n", "Keys"),
+        ("a.md", "% Keys\n% Ada; Bo\n% March 5, 2030\n", "Keys"),
+        ("a.md", "# Keys\n\n**Date:** 5 March 2030  \n**Title:** Minutes\n\nDate: 2031-01-01\n", "Keys"),
+        ("a.txt", "MEMO\n\nTO: All\nDATE: March 5, 2030\nSUBJECT: Keys\n", "a"),
+        ("a.txt", "Content-Type: text/x-zim-wiki\nCreation-Date: 2030-03-05T10:12:00+01:00\n", "a"),
+    ],
+)
+def test_lines_at_the_start_of_a_text_give_its_title_and_date(name: str, head: str, title: str) -> None:
+    document = read(f"{head}\nThe office keeps the keys.\n", name)
+    assert str(document_date(document.metadata)) == "2030-03-05" and document.title == title
+    assert document.text.startswith(head.split("\n")[0])
 
 
 def test_dates_of_pages_and_records_are_read() -> None:

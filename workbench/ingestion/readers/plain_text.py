@@ -37,6 +37,7 @@ def _join_repeated(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return joined
 
 
+RECORD_SIGNS = " \t\r\x1e\ufeff"  # around values: marks of joined files, and the separator of RFC 7464
 JSON_DECODER = json.JSONDecoder(  # keeps figures as written: 1.50
     parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_join_repeated, strict=False
 )
@@ -69,8 +70,9 @@ def _records(text: str, name: str) -> Draft:
     values: list[JsonValue] = []
     broken: list[tuple[int, str]] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        line = line.strip(RECORD_SIGNS)
         try:
-            if line.strip():
+            if line:
                 values.append(JSON_DECODER.decode(line))
         except (json.JSONDecodeError, RecursionError) as error:
             broken.append((number, error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"))
@@ -161,7 +163,7 @@ UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is p
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$"
+    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n(?:=+|[#*]{4,})[ \t]*$"
     r"|<h1\b[^>]{0,999}>(?:\s|<(?!/h1)[^>]{0,999}>){0,20}+([^\s<#][^<#\n]*)"
     r"|\A= (.+)|\\title\{([^{}]+)\}",  # of AsciiDoc and LaTeX
     re.MULTILINE | re.IGNORECASE,
@@ -173,7 +175,13 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 def read_markdown(data: bytes, name: str) -> Draft:
     """Return the text without front matter. Lines of it that are invalid stay part of the text."""
-    metadata, body = split_front_matter(decode_text(data, name).replace("\r\n", "\n"))
+    text = decode_text(data, name).replace("\r\n", "\n")
+    metadata, body = split_front_matter(text)
+    if not metadata:
+        block = PANDOC_TITLE.match(text)
+        metadata = (
+            {key: value for key, value in block.groupdict().items() if value} if block else read_head_fields(text)
+        )
     title = str(next((value for key, value in metadata.items() if str(key).lower() == "title"), None) or "").strip()
     if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
         body = f"# {title}\n\n{metadata['description']}" if title else str(metadata["description"])
@@ -384,13 +392,37 @@ def _make_fence(text: str, language: str) -> str:
 # --- Plain text, unchanged ---
 
 
-MARKED_SUFFIXES = (".rst", ".rest", ".adoc", ".asciidoc", ".tex")
+MARKED_SUFFIXES = (".rst", ".rest", ".adoc", ".asciidoc", ".tex", ".org")
 
 
 def read_plain(data: bytes, name: str) -> Draft:
     """Return the decoded text, with its title if it is marked up, or else the file name."""
     text = decode_text(data, name)
-    return Draft(text, find_first_heading(text) if name.lower().endswith(MARKED_SUFFIXES) else "")
+    fields = read_head_fields(text)
+    title = str(fields.pop("title", "")) or find_first_heading(text)
+    return Draft(text, title if name.lower().endswith(MARKED_SUFFIXES) else "", fields)
+
+
+MAX_HEAD_CHARS = 2_000  # in which the fields of a text are looked for
+HEAD_FIELD = re.compile(  # "Date: 5 March 2030", ":Date:", "#+DATE: <5 March>", ".. post::", "v1.3, 2030-03-05"
+    r"^(?::|#\+|\\|\.\. |\*\*)?(?P<key>title|datum|fecha|date|revdate|(?:creation|release|posting|publication)[- ]date"
+    r"|created|published|post|(?:last[- ])?(?:updated|modified|revised))(?:\*\*)?(?::{1,2}(?:\*\*)?[ \t]+|(?=\{))[{<]?"
+    r"(?P<value>[^\s\[].*?)[>}]?[ \t]*\r?$|^v?[\d.]+, (?P<day>\d{4}-\d\d-\d\d)",
+    re.IGNORECASE | re.MULTILINE,
+)
+BRACES = str.maketrans("", "", "{}")
+PANDOC_TITLE = re.compile(r"% (?P<title>.*)\n(?:% .*\n% (?P<date>.*))?")
+
+
+def read_head_fields(text: str) -> dict[str, object]:
+    """Return the title and the dates that lines at the start of a text give, as in memos, reST, AsciiDoc and LaTeX."""
+    head = text[:MAX_HEAD_CHARS]
+    fields: dict[str, object] = {}
+    for match in HEAD_FIELD.finditer(head):
+        key, value = (match["key"] or "date").lower(), (match["value"] or match["day"]).translate(BRACES)
+        if value and (key != "title" or HEADING.search(head, 0, match.start()) is None):
+            fields.setdefault(key.replace("revdate", "date"), value)
+    return fields
 
 
 # --- Subtitles (SubRip and WebVTT): the spoken text without times ---

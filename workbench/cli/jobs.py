@@ -23,8 +23,6 @@ from workbench.types import (
     JsonValue,
     as_integer,
     as_number,
-    as_object,
-    as_text,
     progress_text,
     time_left_text,
 )
@@ -93,48 +91,28 @@ def run_crawl(arguments: argparse.Namespace, out: Output) -> int:
             out.show(report, lambda console: _print_dry_run(console, report))
             return 0
         place = {"source": arguments.source, "project": arguments.project, "folder": arguments.folder}
-        crawl = wb.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
-        if arguments.wait:
-            return wait_crawl(wb, as_text(crawl["id"]), out)
-        out.show(crawl, lambda console: print_crawl(console, crawl))
-        out.message(describe_queued(as_text(crawl["id"])))
-    return 0
+        crawl = wb.crawls.start(arguments.url, **place, tags=arguments.tag, **options)
+        if not arguments.wait:
+            out.message(describe_queued(crawl.id))
+            shown = {"id": crawl.id, "url": crawl.url, "source_id": crawl.source_id, "status": crawl.status}
+            return out.fields(crawl, shown)
+        job = _run_job(wb, crawl.id, "Crawl", out)
+        _print_job(wb, job, out, lines=0, value=wb.crawls.get(crawl.id).to_dict())
+    return 1 if job.status in FAILED_STATUSES else 0
 
 
-def wait_crawl(wb: Workbench, job_id: str, out: Output) -> int:
-    """Run jobs here until a crawl has ended, show its progress, then its outcome; Ctrl-C cancels it."""
-    wb.work()
-    with out.progress("Crawl") as show, cancel_on_sigint(out) as should_stop:
+def _run_job(wb: Workbench, job_id: str, title: str, out: Output) -> Job:
+    """Run jobs here until one has ended, and show its progress; Ctrl-C cancels it."""
+    from evals.background import make_runners
+
+    wb.work(make_runners(wb))
+    with out.progress(title) as show, cancel_on_sigint(out) as should_stop:
         is_cancelled = False
         while not (job := wb.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
             if should_stop() and not is_cancelled:
                 wb.jobs.cancel(job_id)
                 is_cancelled = True
-    crawl = wb.crawls.get(job_id).to_dict()
-    out.show(crawl, lambda console: print_crawl(console, crawl))
-    if crawl["pages_failed"]:
-        out.message(f"List failed addresses with 'workbench jobs show {job_id}'.")
-    if as_object(crawl["outcomes"])["held"]:
-        out.message(f"Remove the held documents with 'workbench jobs accept-removals {job_id}'.")
-    return 1 if job.status in FAILED_STATUSES else 0
-
-
-def print_crawl(console: Console, crawl: JsonObject) -> None:
-    """Print the fields and counts of a crawl."""
-    done, total = as_integer(crawl["pages_done"]), as_integer(crawl["pages_total"])
-    outcomes = {name: as_integer(count) for name, count in as_object(crawl["outcomes"]).items()}
-    fields = {name: crawl[name] for name in ("id", "url", "source_id", "status")} | {
-        "pages done": f"{done:,} of {total:,}",
-        outcome_label("fetched"): crawl["pages_waiting"],
-        outcome_label("queued"): crawl["pages_pending"],
-        **{outcome_label(name): count for name, count in outcomes.items() if count and name not in UNFETCHED_OUTCOMES},
-        "passages": crawl["total_chunks"],
-        "text": size_text(as_integer(crawl["bytes"])),
-        "message": crawl["message"],
-    }
-    print_fields(console, fields)
-    if reasons := as_object(crawl["not_fetched"]):
-        _print_reasons(console, reasons)
+    return job
 
 
 def _print_reasons(console: Console, reasons: Mapping[str, JsonValue]) -> None:
@@ -237,24 +215,26 @@ def _continue_job(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
         job_id = verbs.get(arguments.verb_name, wb.jobs.resume)(arguments.id).id
     if not arguments.wait:
         return _print_job(wb, wb.jobs.get(job_id), out)
-    from evals.background import make_runners
-
-    wb.work(make_runners(wb))
-    with out.progress("Job") as show:
-        job = wb.jobs.wait(job_id, on_progress=show)
+    job = _run_job(wb, job_id, "Job", out)
     _print_job(wb, job, out)
     return 1 if job.status in FAILED_STATUSES else 0
 
 
-def _print_job(wb: Workbench, job: Job, out: Output, lines: int = DEFAULT_LOG_LINES) -> int:
+def _print_job(
+    wb: Workbench, job: Job, out: Output, lines: int = DEFAULT_LOG_LINES, value: JsonObject | None = None
+) -> int:
+    """Show a job with the latest ``lines`` of its log, and with the pages of a crawl; as JSON, ``value`` if given."""
     log = wb.jobs.log(job.id, limit=lines) if lines else []
     parts = wb.jobs.parts(job.id).to_json()
-    value: dict[str, Any] = job.to_dict() | parts | {"log": log}
+    result: dict[str, Any] = job.to_dict() | parts | {"log": log}
+    counts: dict[str, object] = {}
     pages: dict[str, list[tuple[object, object]]] = {}  # rows of each table of a crawl
     if job.kind == "crawl":
         crawl, failures = wb.crawls.get(job.id), wb.crawls.failures(job.id)
         held = [{"url": page.url, "reason": page.reason} for page in wb.crawls.pages(job.id, outcome="held")]
-        value |= {"crawl": crawl, "failures": failures, "held": held}
+        result |= {"crawl": crawl, "failures": failures, "held": held}
+        counts = {outcome_label(name): n for name, n in crawl.outcomes.items() if n and name not in UNFETCHED_OUTCOMES}
+        counts |= {"source": crawl.source_id, "passages": crawl.total_chunks, "text": size_text(crawl.bytes)}
         pages = {"Failed": [(page["url"], page["reason"]) for page in failures]}
         pages["Removal held"] = [(page["url"], page["reason"]) for page in held]
         pages["Reason not fetched"] = list(crawl.not_fetched.items())
@@ -269,7 +249,7 @@ def _print_job(wb: Workbench, job: Job, out: Output, lines: int = DEFAULT_LOG_LI
             fields["progress"] = ", ".join(filter(None, (f"{job.share:.0%}", time_left_text(job.seconds_left))))
         if parts:
             fields |= {"parts": f"{parts['parts_done']} of {parts['parts']}", "workers": parts["hands"]}
-        print_fields(console, fields)
+        print_fields(console, fields | counts)
         for title, rows in pages.items():
             if rows:
                 print_table(console, (title, "Addresses" if title == "Reason not fetched" else "Reason"), rows, "")
@@ -278,7 +258,7 @@ def _print_job(wb: Workbench, job: Job, out: Output, lines: int = DEFAULT_LOG_LI
         if log:
             print_table(console, ("Log", ""), [(_format_time(line.at), line.message) for line in log], "")
 
-    out.show(value, human)
+    out.show(value or result, human)
     return 0
 
 

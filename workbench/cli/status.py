@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from getpass import getpass
 from typing import TYPE_CHECKING
@@ -21,22 +21,11 @@ from workbench.types import duration_text, progress_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.models.bert.session import PrecisionChoice
     from workbench.services.health import Check, Status
     from workbench.storage.jobs import Workload
-    from workbench.storage.replica import ReplicaState
     from workbench.workbench import Workbench
 
 # workbench status
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The state that one refresh shows."""
-
-    replica: ReplicaState | None
-    work: Workload
-    passages: PrecisionChoice | None
 
 
 REFRESH_INTERVAL_S = 2.0  # seconds between refreshes
@@ -76,8 +65,8 @@ def _watch(wb: Workbench, pause: float, out: Output) -> None:
     def look() -> Text:
         with console.capture() as captured:
             try:
-                seen = _take_snapshot(wb)
-                _print_watched(console, wb.health.status(seen.replica, seen.work), seen)
+                console.print(f"Updated at {datetime.now():%H:%M:%S}; press Ctrl-C to stop.")
+                _print_status(console, wb)
             except StorageError as error:  # it may recover
                 console.print(str(error))
         return Text.from_ansi(captured.get())
@@ -95,54 +84,33 @@ def _watch(wb: Workbench, pause: float, out: Output) -> None:
     console.print(shown)
 
 
-def _take_snapshot(wb: Workbench) -> Snapshot:
-    health = wb.health
-    return Snapshot(health.replica(), health.work(), health.passages())
-
-
 def _show_status(wb: Workbench, out: Output) -> None:
     """Show the state once."""
-    seen = _take_snapshot(wb)
-    status = wb.health.status(seen.replica, seen.work)
-    out.show(status, lambda console: _print_status(console, status, seen))
+    out.show(wb.health.status() if out.as_json else None, lambda console: _print_status(console, wb))
 
 
-def _print_watched(console: Console, status: Status, seen: Snapshot) -> None:
-    """Print the changing parts, jobs first, because a screen may be too short for the rest."""
-    _print_work(console, seen.work)
-    documents = f"{status['corpus'].get('documents', 0):,}"
-    print_fields(console, {**_replica_fields(seen), "on disk": _format_disk(status), "documents": documents})
-    _print_indexes(console, status)
-    console.print(f"Updated at {datetime.now():%H:%M:%S}; press Ctrl-C to stop.")
-
-
-def _replica_fields(seen: Snapshot) -> dict[str, str]:
-    return {"replica": seen.replica.sentence} if seen.replica else {}
-
-
-def _format_disk(status: Status) -> str:
-    return f"{size_text(status['database']['bytes'])}; {size_text(status['disk_free_bytes'])} free"
-
-
-def _print_status(console: Console, status: Status, seen: Snapshot) -> None:
+def _print_status(console: Console, wb: Workbench) -> None:
+    """Print the state, the changing parts first, because a screen may be too short for the rest."""
+    replica, work, passages = wb.health.replica(), wb.health.work(), wb.health.passages()
+    status = wb.health.status(replica, work)
     database = status["database"]
     kind = "embedded" if database["embedded"] else "by URL"
+    _print_work(console, work)
     print_fields(
         console,
         {
+            **({"replica": replica.sentence} if replica else {}),
+            "on disk": f"{size_text(database['bytes'])}; {size_text(status['disk_free_bytes'])} free",
+            **status["corpus"],
+            "model": ", ".join((status["model"]["name"], *([passages.sentence] if passages else []))),
+            "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
             "version": status["version"],
             "home": status["home"],
-            "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
-            **_replica_fields(seen),
-            "on disk": _format_disk(status),
-            "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
-            **status["corpus"],
             "python": status["python"],
             **status["packages"],
         },
     )
     _print_indexes(console, status)
-    _print_work(console, seen.work)
 
 
 def _print_indexes(console: Console, status: Status) -> None:

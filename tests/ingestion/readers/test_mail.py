@@ -8,6 +8,7 @@ from email.message import EmailMessage
 import pytest
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.metadata import document_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers.formats import read_bytes
 
@@ -158,6 +159,29 @@ def test_a_page_saved_with_its_images_is_read() -> None:
         document = read_bytes(("Subject: Pier guide\n" + write_parts("related", page, image)).encode(), name)
         assert (document.title, document.document_type) == ("Pier guide", "html")
         assert document.text == "Pier seen from the sea" and "left_out" not in document.metadata
+
+
+def test_a_saved_page_has_its_own_date_or_that_of_saving_and_no_lists_of_links() -> None:
+    page = (
+        "<html><head>{}</head><body><nav><a href='x'>Tides</a></nav><h1>Pier</h1><p>The pier is east.</p></body></html>"
+    )
+    head = "Subject: Pier\nDate: Tue, 5 Mar 2030 10:12:00 -0000\n"
+    for meta, day in (
+        ("", "2030-03-05"),
+        ("<meta property='article:modified_time' content='2030-02-01'>", "2030-02-01"),
+    ):
+        part = f"Content-Type: text/html\n\n{page.format(meta)}\n"
+        document = read_bytes((head + write_parts("related", part)).encode(), "pier.mhtml")
+        assert str(document_date(document.metadata)) == day
+        assert document.text.split() == ["#", "Pier", "The", "pier", "is", "east."]
+        assert document.metadata["left_out"] == {"lists of links": 1}
+
+
+@pytest.mark.parametrize(("form", "lines"), [("", "boat \nhouse"), ("; delsp=yes", "boat  \nho \nuse")])
+def test_lines_of_flowed_text_are_joined(form: str, lines: str) -> None:
+    text = f"{lines} east.\n\n> Where \n> is it?\n-- \nAda\n"
+    document = read(f"From: Ada\nContent-Type: text/plain; format=flowed{form}\n\n{text}".encode())
+    assert document.text.endswith("boat house east.\n\n> Where\n> is it?\n--\nAda")
 
 
 def test_encrypted_bodies_are_counted() -> None:

@@ -590,12 +590,12 @@ COMMENT_NAME = re.compile(r"(?:^|\s)(?:comment(?:$|[\s_-])|review$)")  # a class
 MAX_DATE_CHARS = 40  # of the text of a tag that is read if it has no attribute with the date
 
 
-def read_html(data: bytes, name: str) -> Draft:
+def read_html(data: bytes, name: str, charset: str | None = None) -> Draft:
     """Return the content of a file. The title is <title>, or else the first <h1>.
 
     Headers, asides and footers are content, unlike on a website, unless they consist of links.
     """
-    root = parse_page(decode_text(data, name, find_charset(data)))
+    root = parse_page(decode_text(data, name, charset or find_charset(data)))
     return Draft() if root is None else make_draft_from_tree(root, is_file=True)
 
 

@@ -17,7 +17,7 @@ from typing import cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.html import convert_fragment, find_charset
+from workbench.ingestion.readers.html import convert_fragment, find_charset, read_html
 from workbench.ingestion.text import decode_text, leave_out, open_reading
 
 SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To")  # as lines above the body; the date is metadata as well
@@ -31,6 +31,7 @@ MAILBOX_LINE = re.compile(
     rb"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2} +[A-Z][a-z]{2}),?(?: +\d{4})? +\d\d:\d\d(?::\d\d)?"
     rb"(?: +(?:[+-]?\d{4}|(?:[A-Z]{1,5})?[+-]\d\d:?\d\d|\(?[A-Z]{1,5}\)?|remote from \S{1,80}))*[ \t\r]*\n"
 )
+FLOWED_LINE = re.compile(r"(?<!^--) \r?\n(?=[^>\s])", re.MULTILINE)  # ends within a paragraph (RFC 3676)
 FOLD = re.compile(r"\r?\n[ \t]+")
 ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -79,8 +80,12 @@ def read_mailbox(data: bytes, name: str) -> Draft:
 def read_saved_page(data: bytes, name: str) -> Draft:
     """Return the text of a page, and of the pages in its frames. The title is the subject."""
     message = _parse_message(data.lstrip())
-    pages = [_read_body(part, name) or "" for part in _list_parts(message) if part.get_content_subtype() == "html"]
-    return Draft("\n\n".join(pages), _read_header(message, "Subject"))
+    parts = [part for part in _list_parts(message) if part.get_content_subtype() == "html"]
+    pages = [read_html(_read_bytes(part), name, part.get_content_charset()) for part in parts]
+    metadata = dict(pages[0].metadata) if pages else {}
+    if day := _read_date(message):
+        metadata.setdefault("time", day)
+    return Draft("\n\n".join(page.text for page in pages), _read_header(message, "Subject"), metadata)
 
 
 def _parse_message(data: bytes) -> EmailMessage:
@@ -137,13 +142,18 @@ def _is_hint(text: str, html: str) -> bool:
 
 def _read_body(part: MIMEPart, name: str) -> str | None:
     """Return the text of a part, or None if its bytes are no text."""
-    content = part.get_payload(decode=True)
-    data = content if isinstance(content, bytes) else b""
-    charset = part.get_content_charset()
+    data, charset = _read_bytes(part), part.get_content_charset()
     is_page = part.get_content_subtype() == "html"
     with suppress(UnreadableDocument):
         text = decode_text(data, name, charset or (find_charset(data) if is_page else None))
+        if part.get_param("format") == "flowed":
+            text = FLOWED_LINE.sub("" if part.get_param("delsp") == "yes" else " ", text)
         return convert_fragment(text) if is_page else text
+
+
+def _read_bytes(part: MIMEPart) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
 
 
 def _read_header(message: EmailMessage, header: str) -> str:

@@ -15,7 +15,7 @@ from tests.worker_nest import worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
 from workbench.ingestion.incoming import text_item
-from workbench.ingestion.sharing import PART_BYTES, divide_items
+from workbench.ingestion.pipeline import PART_BYTES, divide_items
 
 
 def hold_parts(wb: Workbench, job_id: str, workers: int) -> bool:

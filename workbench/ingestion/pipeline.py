@@ -8,35 +8,264 @@ bytes are limited; a larger document is read after all those before it have been
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import MB
-from workbench.ingestion.batches import (
-    ItemBatch,
-    PartEnd,
-    PreparedItem,
-    SettledItem,
-    batch_items,
-    batch_parts,
-    document_change,
-)
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
 from workbench.ingestion.metadata import UNREAD_DATES, document_date, has_unread_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
 from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
-from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
+from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
 from workbench.ingestion.readers.isolation import ParserProcess, ReadingOptions
-from workbench.ingestion.sharing import SharedItems, combine_reports, part_result
-from workbench.ingestion.writing import IndexWriter
+from workbench.ingestion.writing import CutDocument, IndexWriter, WrittenDocument
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
-from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, ShouldStop
+from workbench.storage.job_parts import Part, PartsLease
+from workbench.types import (
+    DocumentNotes,
+    IngestFailure,
+    IngestReport,
+    JsonObject,
+    JsonValue,
+    OnProgress,
+    ShouldStop,
+    as_integer,
+    as_items,
+    as_object,
+    as_text,
+    as_texts,
+    sum_notes,
+)
+
+# --- Batches: documents that are embedded together and stored in one transaction ---
+
+
+@dataclass(frozen=True, slots=True)
+class SettledItem:
+    """An item that needs no embedding, because it is unchanged or unreadable."""
+
+    place: int  # its index among the items
+    item: IngestItem  # the item
+    known_id: str | None = None  # id of the stored document if it is unchanged
+    error: str | None = None  # reason why it is unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedItem:
+    """An item that has been read and chunked and waits for its vectors."""
+
+    place: int  # its index among the items
+    item: IngestItem  # the item
+    document: NewDocument  # the document as read
+    cut: CutDocument  # its passages
+    refills: bool  # True if the source had this version already and only the index lacked it
+    notes: tuple[str, ...] = ()  # sentences for the report about what its reader could not read
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """The end of a part, after its items."""
+
+    part: Part  # the part
+    room: int  # bytes of the prefetch budget that it uses
+
+
+@dataclass(frozen=True, slots=True)
+class ItemBatch:
+    """Documents that are written in one transaction.
+
+    Without documents and without a part, it signals that the next batch will take a long time.
+    """
+
+    items: Sequence[PreparedItem]  # the documents
+    room: int  # bytes of the prefetch budget that they use
+    settled: Sequence[SettledItem] = ()  # items of the same part that need no embedding
+    part: Part | None = None  # the part of a shared job
+
+    @property
+    def is_pause(self) -> bool:
+        """True if there is nothing to embed or record."""
+        return not self.items and self.part is None
+
+    @property
+    def passages(self) -> int:
+        """The number of passages of its documents."""
+        return sum(len(prepared.cut.passages) for prepared in self.items)
+
+
+def document_change(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange:
+    """Return how a write changed the document; "unchanged" if another process stored the same version first."""
+    if stored.added:
+        return "added"
+    return "unchanged" if stored.same and not prepared.refills else "changed"
+
+
+def batch_items(
+    ahead: Iterable[PreparedItem | SettledItem | PartEnd | None],
+    tally: IngestProgress,
+    give_back: Callable[[int], None],
+    full: int,
+) -> Iterator[ItemBatch]:
+    """Group documents into batches of at least ``full`` passages; settle items that need no embedding.
+
+    A key occurs once per batch. If two files have the same key, the later one replaces the earlier one in a separate
+    batch.
+    """
+    batch: dict[str, PreparedItem] = {}
+    size = 0
+    for prepared in ahead:
+        if isinstance(prepared, SettledItem):
+            give_back(prepared.item.room)
+            _report_settled(prepared, tally)
+            continue
+        if not isinstance(prepared, PreparedItem) or prepared.item.key in batch:
+            yield _make_batch(batch)
+            batch, size = {}, 0
+        if isinstance(prepared, PreparedItem):
+            batch[prepared.item.key] = prepared
+            size += len(prepared.cut.passages)
+        del prepared
+        if size >= full:
+            yield _make_batch(batch)
+            batch, size = {}, 0
+    if batch:
+        yield _make_batch(batch)
+
+
+def batch_parts(
+    ahead: Iterable[PreparedItem | SettledItem | PartEnd | None], tally: IngestProgress
+) -> Iterator[ItemBatch]:
+    """Group the items of each part into a batch."""
+    batch: list[PreparedItem] = []
+    settled: list[SettledItem] = []
+    for prepared in ahead:
+        if prepared is None:
+            yield ItemBatch([], 0)
+        elif isinstance(prepared, PartEnd):
+            yield ItemBatch(batch, prepared.room, settled, prepared.part)
+            batch, settled = [], []
+        elif isinstance(prepared, SettledItem):
+            _report_settled(prepared, tally)
+            settled.append(prepared)
+        else:
+            batch.append(prepared)
+        del prepared
+
+
+def _make_batch(batch: dict[str, PreparedItem]) -> ItemBatch:
+    items = list(batch.values())
+    return ItemBatch(items, sum(prepared.item.room for prepared in items))
+
+
+def _report_settled(settled: SettledItem, tally: IngestProgress) -> None:
+    tally.report_settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)
+
+
+# --- Items shared by several workers: dividing them into parts, and combining the results ---
+
+PART_BYTES = 128 * PASSAGE_BYTES  # bytes of files per part, as much as a transaction of an ingest that is not shared
+
+
+@dataclass(frozen=True, slots=True)
+class SharedItems:
+    """The parts of a shared ingest."""
+
+    parts: PartsLease  # the parts
+    places: Mapping[int, int]  # index among the items by the number used in parts
+
+    def of_part(self, part: Part) -> list[int]:
+        """Return the indexes of a part's items.
+
+        Raises:
+            UnreadableDocument: This machine cannot access one of them.
+        """
+        try:
+            return [self.places[as_integer(number)] for number in as_items(part.content)]
+        except KeyError as error:
+            raise UnreadableDocument(
+                "This machine cannot access all of the files. Make them available under the same path."
+            ) from error
+
+
+def divide_items(items: Sequence[IngestItem]) -> list[list[int]]:
+    """Return the indexes of items by part, in ingest order. A large item is a separate part.
+
+    If two items have the same key, there is only one part, because the later one must be stored last.
+    """
+    if len({item.key for item in items}) < len(items):
+        return [list(range(len(items)))]
+    parts: list[list[int]] = []
+    size = PART_BYTES
+    for place, item in sort_small_first(items):
+        if size >= PART_BYTES or item.size > LARGE_ITEM_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(place)
+        size += item.room or PASSAGE_BYTES
+    return parts
+
+
+def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], embedded: int) -> JsonObject:
+    """Return the outcome of a part for the combined report."""
+    outcomes = [outcome for _, outcome in written]
+    known_ids = [settled.known_id for settled in batch.settled if settled.known_id is not None]
+    failures = [
+        IngestFailure(settled.item.path or settled.item.key, settled.error)
+        for settled in batch.settled
+        if settled.error is not None
+    ]
+    return {
+        "added": outcomes.count("added"),
+        "updated": outcomes.count("changed"),
+        "unchanged": outcomes.count("unchanged") + len(known_ids),
+        "failures": [asdict(failure) for failure in failures],
+        "passages": batch.passages,
+        "embedded": embedded,
+        "document_ids": [*known_ids, *(document_id for document_id, _ in written)],
+        "notes": [
+            {"sentences": list(prepared.notes), "left_out": prepared.document.metadata.get("left_out")}
+            for prepared in batch.items
+            if prepared.notes
+        ],
+    }
+
+
+def combine_reports(
+    results: Sequence[JsonObject], source_id: str, failures: Iterable[IngestFailure], seconds: float
+) -> IngestReport:
+    """Combine the results of all parts; ``failures`` are those that occurred before the items were divided."""
+    failed = [as_object(failure) for result in results for failure in as_items(result["failures"])]
+
+    def total(name: str) -> int:
+        return sum(as_integer(result[name]) for result in results)
+
+    return IngestReport(
+        source_id=source_id,
+        added=total("added"),
+        updated=total("updated"),
+        unchanged=total("unchanged"),
+        failures=(*failures, *(IngestFailure(as_text(each["path"]), as_text(each["error"])) for each in failed)),
+        passages=total("passages"),
+        embedded=total("embedded"),
+        seconds=seconds,
+        document_ids=tuple(key for result in results for key in as_texts(result["document_ids"])),
+        notes=sum_notes([_parse_notes(as_object(each)) for result in results for each in as_items(result["notes"])]),
+    )
+
+
+def _parse_notes(stored: Mapping[str, JsonValue]) -> DocumentNotes:
+    counts = stored["left_out"] if isinstance(stored["left_out"], Mapping) else {}
+    counts = {what: count for what, count in counts.items() if isinstance(count, int)}
+    return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)
+
+
+# --- The pipeline ---
 
 MAX_PREFETCH_BYTES = 4 * MB  # bytes of text that may be prepared and not yet being written
 MAX_PREFETCHED_PARTS = 2  # parts that are not being written: one in the model, one before it

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.incoming import IngestItem, list_files
+from workbench.ingestion.pipeline import SharedItems, divide_items
 from workbench.ingestion.progress import ItemEvent
-from workbench.ingestion.sharing import SharedItems, divide_items
 from workbench.jobs.sharing import (
     Assignment,
     Outcome,

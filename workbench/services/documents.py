@@ -35,9 +35,8 @@ from workbench.types import (
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
-    from workbench.ingestion.pipeline import AfterWrite
+    from workbench.ingestion.pipeline import AfterWrite, SharedItems
     from workbench.ingestion.progress import OnItems
-    from workbench.ingestion.sharing import SharedItems
     from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.passages import StoredPassage
 

@@ -11,8 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tests.ingestion.scans.printed import printed, scan_pdf
 from workbench.formatting import MB
-from workbench.ingestion.ocr.page_text import PageText, read_page
-from workbench.ingestion.ocr.recognition import BAND_OVERLAP_PX, MAX_BAND_PX
+from workbench.ingestion.ocr.document import BAND_OVERLAP_PX, MAX_BAND_PX, PageText, read_page
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 

@@ -17,8 +17,7 @@ from workbench import Workbench
 from workbench.display import report_html, report_text
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.metadata import page_notes, scan_note
-from workbench.ingestion.ocr.document import ReadScans
-from workbench.ingestion.ocr.page_text import PageText
+from workbench.ingestion.ocr.document import PageText, ReadScans
 from workbench.ingestion.raw import to_json_metadata
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.types import ScannedPage

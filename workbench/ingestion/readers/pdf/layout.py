@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from workbench.ingestion.ocr.document import PictureWords
+from workbench.ingestion.ocr.document import PictureWords, ReadLine, ReadWord, mean_confidence, order_paragraphs
 from workbench.ingestion.ocr.images import Box
-from workbench.ingestion.ocr.page_text import mean_confidence, order_paragraphs
-from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
 from workbench.ingestion.readers.grid import format_cell, format_markdown_table
 from workbench.ingestion.readers.pdf.tables import (
     PageBlock,

@@ -20,7 +20,7 @@ from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, P
 
 if TYPE_CHECKING:
     from workbench.ingestion.components import BuildCost
-    from workbench.ingestion.index_builder import IndexBuilder
+    from workbench.ingestion.writing import IndexBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +327,7 @@ class IndexService:
             NotFound: There is no such document.
             InvalidInput: There is no such chunker or option.
         """
-        from workbench.ingestion.index_builder import load_document
-        from workbench.ingestion.writing import preview_passages
+        from workbench.ingestion.writing import load_document, preview_passages
 
         document = load_document(self._corpus.documents, document_id)
         cut = preview_passages(document, chunker, options or {}, self._corpus.encoder(model))
@@ -337,7 +336,7 @@ class IndexService:
 
     def _open_builder(self, index: Index, parts: PartsLease | None = None) -> IndexBuilder:
         import_framework()
-        from workbench.ingestion.index_builder import IndexBuilder
+        from workbench.ingestion.writing import IndexBuilder
 
         corpus = self._corpus
         writer = corpus.open_writer(index, None if parts is None else parts.embedding)

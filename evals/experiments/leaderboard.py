@@ -427,7 +427,8 @@ def describe_pageless(test_set: TestSet, corpus: IndexedCorpus) -> tuple[str, ..
     return (f"Pages are judged of documents without pages, so these judgments are never met: {shown}.",)
 
 
-CONTENT_WORD = re.compile(r"\w{4,}")  # shorter words are mostly grammar
+# Shorter words are mostly grammar, and a passage does not repeat the words that ask.
+CONTENT_WORD = re.compile(r"\b(?!(?:what|when|where|which|does|whose)\b)\w{4,}")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
 MIN_WORDS_REPEATED = 4  # content words of a question; shorter ones repeat a passage's words by necessity
 REPEATED_SHARE = 0.8  # of a question's content words, in one sentence

@@ -182,6 +182,10 @@ def test_weaknesses_name_repeated_questions_and_questions_with_the_words_of_thei
     answer = ["Ships sail at noon. The northern archive keeps the red lantern. A dog barks."]
     [sentence] = describe_wording(test_set, dict.fromkeys(["q0", "q1", "q2"], answer))
     assert sentence.startswith("2 of 3 questions repeat the words of a sentence that is judged relevant")
+    harbour = replace(
+        test_set, questions=(Question("q0", "When and where does a ship leave the northern harbour in winter?"),)
+    )
+    assert describe_wording(harbour, {"q0": ["Ships leave the northern harbour in winter."]})  # 4 of 5 content words
     apart = ["The archive is north. It keeps lanterns. One of them is red."]
     assert describe_wording(test_set, dict.fromkeys(["q0", "q1", "q2"], apart)) == []
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
-from workbench.ingestion.chunking.finish import has_words
+from workbench.ingestion.chunking.chunkers import has_words
 from workbench.ingestion.text import normalise
 from workbench.models.hashing import HashEncoder
 from workbench.storage.passages import text_to_embed

@@ -1,7 +1,14 @@
 """Chunkers, which cut documents into passages."""
 
-from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete_options, cut_spans
-from workbench.ingestion.chunking.finish import Spans
+from workbench.ingestion.chunking.chunkers import (
+    CHUNKERS,
+    DEFAULT_CHUNKER,
+    Chunker,
+    Spans,
+    chunk,
+    complete_options,
+    cut_spans,
+)
 from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Tokenize
 from workbench.ingestion.chunking.task import CuttingTask
 

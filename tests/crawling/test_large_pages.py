@@ -17,7 +17,7 @@ from workbench.crawling.extraction import (
     strip_boilerplate,
 )
 from workbench.crawling.http import Response
-from workbench.crawling.politeness import read_llms, read_sitemap
+from workbench.crawling.site import read_llms, read_sitemap
 
 pytestmark = pytest.mark.timeout(120)  # read in a way that grows with the square, one of them takes hours
 MEGABYTE = 1_000_000

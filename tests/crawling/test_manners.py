@@ -13,7 +13,7 @@ from tests.crawling.site import TestSite, outcomes, page, reason, redirect, repl
 from workbench import Workbench
 from workbench.crawling.extraction import parse_robots_directives
 from workbench.crawling.http import AGENT_TOKEN, USER_AGENT
-from workbench.crawling.politeness import parse_robots, read_sitemap
+from workbench.crawling.site import parse_robots, read_sitemap
 from workbench.crawling.urls import canonicalize, make_bounds
 
 Crawl = Callable[..., dict[str, Any]]

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 from workbench.errors import Ambiguous, NotFound, ScopeError, list_choices
-from workbench.storage.projects import Projects
-from workbench.storage.sources import VALID_IDS_HINT, NamedSource, ScopedSource, Sources, require_single
+from workbench.storage.sources import VALID_IDS_HINT, NamedSource, Projects, ScopedSource, Sources, require_single
 from workbench.text import LANGUAGES, find_language
 from workbench.types import ResolvedScope, Scope
 

@@ -26,10 +26,9 @@ from workbench.storage.citations import Citations
 from workbench.storage.database import Database, dispose_engine
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
-from workbench.storage.projects import Projects
 from workbench.storage.promotions import Promotions, Proposals, Rankers
 from workbench.storage.replica import Replica
-from workbench.storage.sources import Sources
+from workbench.storage.sources import Projects, Sources
 from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:

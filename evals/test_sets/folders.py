@@ -212,6 +212,9 @@ def load_test_set(name: str | Path) -> TestSet:
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
+    inside = {path.parent for path in folder.glob("*/queries.jsonl*")}
+    if len(inside) == 1 and not any(folder.glob("*.jsonl*")):  # an unpacked archive around the folder
+        folder = inside.pop()
     corpus, queries = _find_file(folder, "corpus.jsonl"), _find_file(folder, "queries.jsonl")
     if (folder / QUESTIONS_FILE).is_file() and not corpus.is_file():  # with judged pages
         return read_page_folder(folder)
@@ -456,7 +459,7 @@ def _pick(row: Mapping[str, object], column: str) -> object:
 def _write_and_load(name: str, corpus: _Rows, queries: _Rows, qrels: _Rows | Path) -> TestSet:
     """Return the test set in the tables of a data set; ``qrels`` may be a file in BEIR's format."""
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+        (folder := Path(place) / Path(name).name).mkdir()  # errors name it
         for file_name, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
             with (folder / file_name).open("w", encoding="utf-8") as file:
                 file.writelines(json.dumps(dict(row), default=str) + "\n" for row in rows)

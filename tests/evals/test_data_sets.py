@@ -135,6 +135,19 @@ def test_tables_without_questions_are_one_sentence(tmp_path: Path) -> None:
         load_test_set(tmp_path)
 
 
+def test_an_error_about_tables_names_their_folder(tmp_path: Path) -> None:
+    for name, row in (
+        ("corpus", {"_id": "d1", "text": "Cats purr."}),
+        ("queries", {"_id": "q1", "text": "Who purrs?"}),
+    ):
+        (tmp_path / "cats" / name).mkdir(parents=True)
+        write_lines(tmp_path / "cats" / name / "test.jsonl", [row])
+    (tmp_path / "cats" / "qrels").mkdir()
+    write_lines(tmp_path / "cats" / "qrels" / "test.jsonl", [{"query-id": "q9", "corpus-id": "d1", "score": 1}])
+    with pytest.raises(InvalidInput, match="No question of 'cats' has a relevant document"):
+        load_test_set(tmp_path / "cats")
+
+
 def read_name(name: str, home: Path) -> subprocess.CompletedProcess[str]:
     """Read a data set in another process, because ir_datasets reads its variable when it is imported."""
     script = f"from evals.test_sets.folders import load_test_set as load; print(load({name!r}).qrels)"

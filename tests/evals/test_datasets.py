@@ -87,6 +87,12 @@ def test_judgments_are_found_under_the_usual_names_and_between_blanks(beir: Writ
     )
 
 
+def test_a_folder_around_the_test_set_is_opened(beir: WriteTestSet) -> None:
+    inner = beir(name="unpacked/animals")
+    found = load_test_set(inner.parent)
+    assert (found.name, found.qrels) == ("animals", load_test_set(inner).qrels)
+
+
 def test_a_question_that_is_a_document_is_left_out_of_its_own_ranking(beir: WriteTestSet) -> None:
     asked = {"cats": ("Cats purr.", {"dogs": 1}), "fish": ("Fish?", {"fish": 1})}
     test_set = load_test_set(beir(asked=asked))

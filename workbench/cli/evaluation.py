@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_repeated, add_scope, check_file, read_scope
+from workbench.cli.options import Subcommands, add_repeated, add_scope, read_scope
 from workbench.cli.output import Output, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
@@ -401,15 +401,12 @@ def declare_learn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save", metavar="NAME", help="store the ranker, for use with --strategy learned --set ranker=NAME"
     )
-    parser.add_argument("--output", metavar="FILE", help="write the ranker to a JSON file")
-    parser.add_argument("--name", metavar="NAME", default="learned here", help="its name in that file (%(default)s)")
     parser.add_argument("--afresh", action="store_true", help="start from rerank alone, not from the built-in ranker")
     parser.add_argument(
         "--curve",
         action="store_true",
         help="also compute the learning curve: train on parts of one half, measure on the other",
     )
-    parser.add_argument("--force", action="store_true", help="replace an existing file")
     add_scope(parser)
 
 
@@ -417,12 +414,9 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
     """Train; print the score of each strategy, and whether the ranker is worth promoting."""
     check_extra("eval")
     from evals.learning.training import learn
-    from workbench.retrieval.ranker import check_name, dump_ranker
+    from workbench.retrieval.ranker import check_name
 
-    target = Path(arguments.output) if arguments.output else None
-    if target is not None:
-        check_file(target, force=arguments.force)
-    name = check_name(arguments.save or arguments.name)
+    name = check_name(arguments.save or "learned here")
     with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
         if arguments.save:
             name = wb.rankers.check_new(name)  # fail before the training rather than lose it
@@ -437,8 +431,6 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
             on_progress=show,
             should_stop=should_stop,
         )
-        if target is not None:
-            target.write_text(dump_ranker(learned.ranker), encoding="utf-8")
         if arguments.save:
             wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}

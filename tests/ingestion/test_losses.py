@@ -963,6 +963,17 @@ def test_the_address_of_linked_words_on_a_slide_is_read_and_that_of_a_shape_coun
     assert document.metadata["left_out"] == {"addresses of linked shapes": 1}
 
 
+def test_cells_of_other_programs_are_read_whatever_their_kind_and_scenarios_are_counted() -> None:
+    text = "<is><t>Rope</t></is>"
+    low = '<is><r><t>1010</t></r><r><rPr><vertAlign val="subscript"/></rPr><t>2</t></r></is>'
+    cells = f'<c t="inlineStr"><v>Twine</v></c><c>{text}</c><c t="inlineStr"><v>0</v>{text}</c><c>{low}</c>'
+    cells += "<c><v>NaN</v></c>"
+    rows = f'<row r="4">{cells}</row></sheetData><scenarios><scenario name="Ebb"/></scenarios>'
+    document = read(edited(make_book(), sheet1=("</sheetData>", rows)), "t.xlsx")
+    assert document.text.split("\n")[-1] == "| Twine | Rope | Rope | 1010_2 | nan |"
+    assert document.metadata["left_out"] == {"scenarios": 1}
+
+
 def test_the_charts_and_controls_of_a_sheet_are_read() -> None:
     chart = (f"<x>{CHART_FRAME}</x>", CHART.format(SERIES))
     document = read(add_parts(make_book(), drawing=chart, vmlDrawing=(CONTROLS, "")), "a.xlsx")

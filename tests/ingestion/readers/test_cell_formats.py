@@ -42,6 +42,8 @@ from workbench.ingestion.readers.grid import format_figure
         (-5, "0.00;[Red]0.00", "-5.00"),  # negative by its colour only
         (-5, '0" Dr";0" Cr"', "5 Cr"),
         (0.1, "[mm]", "2:24:00"),
+        (float("nan"), "[h]:mm", "nan"),
+        (float("-inf"), "0.00", "-inf"),
     ],
 )
 def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:

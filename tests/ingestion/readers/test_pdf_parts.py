@@ -217,6 +217,22 @@ def test_an_associated_file_is_counted_once_as_embedded() -> None:
     assert read_bytes(write(writer), "invoice.pdf").metadata["left_out"] == {"embedded files": 2}
 
 
+def test_a_file_associated_with_a_page_is_counted_once() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(flowing(Paragraph("The harbour opens at six.", BODY))))
+    file = writer._add_object(DictionaryObject({NameObject("/Type"): NameObject("/Filespec")}))
+    for part in (writer.pages[0], writer.root_object):
+        part[NameObject("/AF")] = ArrayObject([file])
+    writer.write(target := io.BytesIO())
+    assert read_bytes(target.getvalue(), "harbour.pdf").metadata["left_out"] == {"embedded files": 1}
+
+
+def test_a_subscript_does_not_join_the_number_before_it() -> None:
+    data = flowing(
+        Paragraph("It is 1010<sub>2</sub> in base two, CO<sub>2</sub> and C<sub>12</sub>H<sub>22</sub>.", BODY)
+    )
+    assert "It is 1010_2 in base two, CO2 and C12H22." in read_bytes(data, "base.pdf").text
+
+
 def test_a_file_attached_to_a_place_on_a_page_is_counted() -> None:
     writer = PdfWriter(clone_from=io.BytesIO(drawn(lambda canvas: canvas.drawString(72, 700, "It opens at six."))))
     note = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Subtype"): NameObject("/FileAttachment")}

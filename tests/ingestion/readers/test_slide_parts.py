@@ -236,6 +236,35 @@ def test_the_titles_of_the_axes_of_a_chart_are_read() -> None:
     assert read(draw).text == "Catch (axes: tonnes)\n\n|  | 2030 |\n| --- | --- |\n| Cod | 71 |"
 
 
+def test_labels_written_into_a_chart_are_read_and_drawings_on_it_are_counted() -> None:
+    def draw(slide: Slide) -> None:
+        data = CategoryChartData()
+        data.categories = ["Cod", "Hake"]
+        data.add_series("2030", [71, 5])
+        chart = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, 0, 0, 9, 9, data).chart
+        chart.series[0].points[1].data_label.text_frame.text = "Strike in May"
+        cells = f'<c:x xmlns:c="{SCHEMAS}/drawingml/2006/chart">{{}}</c:x>'
+        cache = "<c:dlblRangeCache><c:pt><c:v>Lerwick</c:v></c:pt></c:dlblRangeCache>"
+        chart.series[0]._element.append(parse_xml(cells.format(cache)))
+        chart._chartSpace.append(parse_xml(cells.format("").replace("c:x", "c:userShapes")))
+
+    document = read(draw)
+    assert document.text == "(labels: Strike in May, Lerwick)\n\n|  | 2030 |\n| --- | --- |\n| Cod | 71 |\n| Hake | 5 |"
+    assert document.metadata["left_out"] == {"drawings on charts": 1}
+
+
+def test_odd_places_escaped_characters_and_subscripts_of_numbers_on_a_slide_are_read() -> None:
+    def draw(slide: Slide) -> None:
+        low = '<a:r><a:rPr baseline="-25000"/><a:t>2</a:t></a:r>'
+        add_xml(slide, f"<a:r><a:t>CO</a:t></a:r>{low}<a:r><a:t> Bay_x000B_1010</a:t></a:r>{low}")
+        frame = (
+            f'<a:xfrm xmlns:a="{SCHEMAS}/drawingml/2006/main"><a:off x="12.5" y="9"/><a:ext cx="9" cy="9"/></a:xfrm>'
+        )
+        slide.shapes[0]._element.spPr.append(parse_xml(frame))
+
+    assert read(draw).text == "CO2 Bay 1010_2"
+
+
 def test_names_of_categories_on_two_levels_reach_each_category() -> None:
     def draw(slide: Slide) -> None:
         data = CategoryChartData()

@@ -465,6 +465,27 @@ def test_signs_of_a_symbol_font_are_read_as_they_are_shown() -> None:
     assert read(f"<w:p>{signs}</w:p>").text == "✓μm wide"
 
 
+@pytest.mark.parametrize("kind", ["paragraph", "character"])
+def test_signs_of_the_symbol_font_of_a_style_are_read_and_those_of_an_unknown_font_counted(kind: str) -> None:
+    fonts = '<w:rPr><w:rFonts w:hAnsi="Symbol"/></w:rPr>'
+    style = f'<w:style w:type="{kind}" w:styleId="Greek"><w:name w:val="Greek"/>{fonts}</w:style>'
+    styles = {"styles.xml": ("styles", f"<w:styles {NAMESPACES}>{style}</w:styles>")}
+    own, outer = ('<w:rPr><w:rStyle w:val="Greek"/></w:rPr>', "") if kind == "character" else ("", "Greek")
+    run = f"<w:r>{own}<w:t>\uf061 is wide</w:t></w:r>"
+    lost = '<w:p><w:r><w:rPr><w:rFonts w:ascii="Odd Symbols"/></w:rPr><w:t>\uf0fe</w:t></w:r></w:p>'
+    body = f'<w:p><w:pPr><w:pStyle w:val="{outer}"/></w:pPr>{run}</w:p>{lost}'
+    document = read(body, styles)
+    assert document.text == "α is wide\n\n\uf0fe"
+    assert document.metadata["left_out"] == {"symbols of an unknown font": 1}
+
+
+def test_the_address_of_a_simple_field_of_a_link_is_read() -> None:
+    link = (
+        '<w:fldSimple w:instr=" HYPERLINK &quot;https://tide.test/a&quot; "><w:r><w:t>Tides</w:t></w:r></w:fldSimple>'
+    )
+    assert read(f"<w:p>{link}</w:p>").text == "[Tides](https://tide.test/a)"
+
+
 def test_alternative_texts_of_boxes_and_charts_are_read_as_well_as_their_text() -> None:
     box = (
         "<wps:wsp><wps:txbx><w:txbxContent><w:p><w:r><w:t>Gate 7</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"

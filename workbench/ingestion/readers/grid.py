@@ -9,6 +9,7 @@ from datetime import datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from itertools import pairwise
+from math import isfinite
 from typing import NamedTuple, cast
 
 MAX_TABLE_CHARS = 4_000
@@ -292,6 +293,8 @@ def format_figure(figure: float, number_format: str, epoch: datetime | None) -> 
     Dates are written in ISO 8601 regardless of their format.
     """
     section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
+    if not isfinite(figure):  # as some programs write the result of a division by zero
+        return str(figure)
     if not DATE_SECTION.fullmatch(section) or "#" in section:
         return _format_value(figure, number_format)
     is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs\[]", section)

@@ -35,6 +35,7 @@ from workbench.ingestion.text import (
     decode_text,
     find_codec,
     format_struck,
+    format_subscript,
     format_superscript,
     leave_out,
     take_hidden,
@@ -50,6 +51,7 @@ OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file,
 MAX_UNPACKED_BYTES = GB
 DAMAGED_PARTS = "damaged parts of the file"
 UNDESCRIBED = "images without alternative text"
+UNKNOWN_SYMBOLS = "symbols of an unknown font"
 ENTITY_SCAN_BYTES = 4_096  # at the start of each XML part, where entities are declared
 GENERATOR_NOTE = re.compile(  # no description, and the dates of the templates of python-docx and python-pptx
     r"\s*generated (?:by|using|with) |2013-12-23T23:15:00Z|2013-01-27T09:1[45]:\d\dZ", re.IGNORECASE
@@ -162,6 +164,14 @@ def is_damaged(errors: Iterable[object]) -> bool:
 def local_name(element: XmlElement) -> str:
     """Return an element's name without its namespace; "" for a comment."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+def decode_escapes(text: str) -> str:
+    """Return a text of a workbook or a slide with the characters that XML cannot have, such as "_x000B_"."""
+    return ESCAPED_CHARACTER.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def replace_element(element: XmlElement, others: Sequence[XmlElement]) -> None:
@@ -380,14 +390,22 @@ STRUCTURES = {
 
 # --- Charts as rows ---
 
+CHART_TEXTS = (
+    ("axes", ".//{*}plotArea/*/{*}title"),
+    ("labels", ".//{*}dLbl/{*}tx//{*}r", ".//{*}dlblRangeCache/{*}pt"),  # written for a point, or taken from cells
+)
+
 
 def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
     """Return a chart's title and its rows: the names of the series, then one row for each category.
 
     A chart without stored values has no rows and is counted.
     """
-    title, axes = (", ".join(_titles(root, path)) for path in (".//{*}chart/{*}title", ".//{*}plotArea/*/{*}title"))
-    title += f" (axes: {axes})" if axes else ""
+    title = ", ".join(_titles(root, ".//{*}chart/{*}title"))
+    for name, *paths in CHART_TEXTS:
+        texts = [text for path in paths for text in _titles(root, path)]
+        title = f"{title} ({name}: {', '.join(texts)})".strip() if texts else title
+    leave_out("drawings on charts", root.find("{*}userShapes") is not None)
     old = root.find("{*}date1904")
     points = partial(_points, epoch=datetime(1904, 1, 1) if old is not None and old.get("val") != "0" else None)
     series = [
@@ -520,12 +538,20 @@ def read_graphics(
 # --- Symbol fonts, and alternative text of images ---
 
 
-def format_symbols(text: str, font: str) -> str:
-    """Return text in a font such as Wingdings as the signs that it shows; unchanged in a font for text."""
+SYMBOL_FONT, PRIVATE_SIGN = re.compile("Symbol|dings"), re.compile("[\uf020-\uf0ff]")
+
+
+def format_symbols(text: str, *fonts: str | None) -> str:
+    """Return text in a font such as Wingdings as the signs that it shows; count private characters of other fonts."""
+    if not PRIVATE_SIGN.search(text) and not SYMBOL_FONT.search(" ".join(filter(None, fonts))):
+        return text
     from mammoth.docx.dingbats import dingbats
 
-    codes = (dingbats.get((font, ord(sign) - (0xF000 if "\uf000" <= sign <= "\uf0ff" else 0))) for sign in text)
-    return "".join(chr(code or ord(sign)) for code, sign in zip(codes, text, strict=True))
+    letters = [ord(sign) - (0xF000 if PRIVATE_SIGN.match(sign) else 0) for sign in text]
+    codes = [next(filter(None, (dingbats.get((font or "", letter)) for font in fonts)), None) for letter in letters]
+    shown = "".join(chr(code or ord(sign)) for code, sign in zip(codes, text, strict=True))
+    leave_out(UNKNOWN_SYMBOLS, len(PRIVATE_SIGN.findall(shown)))
+    return shown
 
 
 GENERATED_ALT = re.compile(
@@ -609,7 +635,7 @@ def _convert_part(package: bytes, notes: int) -> tuple[str, int]:
     result = mammoth.convert_to_html(
         io.BytesIO(package), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
     )
-    leave_out("symbols of an unknown font", sum("A w:sym element" in message.message for message in result.messages))
+    leave_out(UNKNOWN_SYMBOLS, sum("A w:sym element" in message.message for message in result.messages))
 
     def write(found: re.Match[str]) -> str:
         return f"{found[1]}{int(found[2]) + notes}" if found[1] else f'<ol start="{notes + 1}">'
@@ -759,6 +785,7 @@ def _prepare_part(package: Package, part: WordPart, known: StyleSheet, *, is_mar
     _write_drawings(package, part)
     _mark_hidden_rows(part.root)
     for paragraph in part.root.iter(WORD + "p"):
+        _write_symbols(paragraph, known)
         _mark_hidden_text(paragraph, known)
         _write_superscripts(paragraph, known)
 
@@ -805,6 +832,7 @@ def _write_bound_values(package: Package, root: XmlElement) -> None:
 
 # --- Elements of the document tree ---
 
+LINK_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 UNWRAPPED_TAGS = frozenset(("moveTo", "customXml", "smartTag", "dir", "bdo", "fldSimple", "ruby", "rubyBase"))
 REMOVED_TAGS = frozenset(("del", "moveFrom", "rt", "rubyPr"))
 RENAMED_TAGS = {"ptab": "tab", "cr": "br"}
@@ -815,9 +843,10 @@ def _simplify(root: XmlElement) -> None:
     for element in list(root.iter(*(WORD + name for name in (*UNWRAPPED_TAGS, *REMOVED_TAGS, *RENAMED_TAGS, "br")))):
         name = local_name(element)
         if name in UNWRAPPED_TAGS:
-            is_silent = list(element) or SILENT_FIELD.match(element.get(WORD + "instr") or "")
+            instruction, text = element.get(WORD + "instr") or "", _text(element)
+            is_silent, link = list(element) or SILENT_FIELD.match(instruction), LINK_FIELD.match(instruction)
             leave_out(FIELDS_WITHOUT_RESULT, name == "fldSimple" and not is_silent)
-            replace_element(element, list(element))
+            replace_element(element, [make_run(format_link(text, link[1]))] if link and text else list(element))
         elif name in REMOVED_TAGS:
             leave_out("ruby readings", name == "rt")
             if name == "del":
@@ -832,10 +861,6 @@ def _simplify(root: XmlElement) -> None:
         parent = run.getparent()
         if parent is not None and parent.tag == WORD + "r":
             replace_element(parent, list(parent))
-        fonts = run.find(f"{WORD}rPr/{WORD}rFonts")
-        font = (fonts.get(WORD + "ascii") if fonts is not None else None) or ""
-        for text in run.iter(WORD + "t") if font else ():
-            text.text = format_symbols(text.text or "", font)
 
 
 def _join_drop_caps(root: XmlElement) -> None:
@@ -998,6 +1023,21 @@ def _write_drawings(package: Package, part: WordPart) -> None:
     for link in list(part.root.iter(WORD + "hyperlink")):
         if (link.get(RELATION + "id") or "") not in {"", *part.links}:
             replace_element(link, list(link))
+
+
+def _write_symbols(paragraph: XmlElement, known: StyleSheet) -> None:
+    """Write the signs of symbol fonts: those of a run, and for private characters those of its style."""
+    style = _value(paragraph.find(f"{WORD}pPr/{WORD}pStyle"))
+    for text in paragraph.iter(WORD + "t"):
+        run, written = text.getparent(), text.text or ""
+        if run is None:
+            continue
+        if PRIVATE_SIGN.search(written):
+            found = known.find_property(run, "rFonts", style)
+            fonts = [found.get(WORD + name) for name in ("ascii", "hAnsi")] if found is not None else []
+            text.text = PRIVATE_SIGN.sub(lambda sign, fonts=fonts: format_symbols(sign[0], *fonts), written)
+        elif (own := run.find(f"{WORD}rPr/{WORD}rFonts")) is not None:
+            text.text = format_symbols(written, own.get(WORD + "ascii"))
 
 
 def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
@@ -1684,7 +1724,7 @@ def order_shapes(shapes: Sequence[BaseShape]) -> list[BaseShape]:
 def _has_place(shape: BaseShape) -> bool:
     from pptx.exc import InvalidXmlError
 
-    with suppress(InvalidXmlError):  # a shape without properties
+    with suppress(InvalidXmlError, ValueError):  # a shape without properties, or at a fraction of a unit
         return None not in (shape.top, shape.left, shape.height, shape.width)
     return False
 
@@ -1756,7 +1796,8 @@ def _paragraph_text(paragraph: XmlElement) -> str:
         if raised:
             text, raised = text + format_superscript(raised, text), ""
         if part is not None:
-            text += _part_text(part)
+            is_lowered = properties is not None and (properties.get("baseline") or "").startswith("-")
+            text += format_subscript(_part_text(part), text) if is_lowered else _part_text(part)
     return format_cell(text)
 
 
@@ -1767,11 +1808,12 @@ def _part_text(part: XmlElement) -> str:
         return format_struck(part.text or "")
     if name == "oMath" and parent is not None and local_name(parent) == "oMathPara":
         return ""  # its paragraph has written it
-    text = format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
+    text = format_equation(part) if name.startswith("oMath") else " "
+    text = decode_escapes(part.text or "") if name == "t" else text
+    if text.isascii() and len(text.strip()) != 1:  # words in the usual font
+        return text
     fonts = [properties.find(DRAWING + kind) for kind in ("sym", "latin")] if properties is not None else []
-    for font in fonts if not text.isascii() or len(text.strip()) == 1 else ():  # other words are in the usual font
-        text = text if font is None else format_symbols(text, font.get("typeface") or "")
-    return text
+    return format_symbols(text, *(font.get("typeface") for font in fonts if font is not None))
 
 
 def read_shape_text(element: XmlElement) -> str:

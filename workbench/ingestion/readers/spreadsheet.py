@@ -28,6 +28,7 @@ from workbench.ingestion.readers.office import (
     Package,
     XmlElement,
     choose_alternatives,
+    decode_escapes,
     drop_title,
     format_alt_text,
     format_graphics,
@@ -42,6 +43,7 @@ from workbench.ingestion.text import (
     HIDDEN_MARK,
     count_cut_parts,
     format_struck,
+    format_subscript,
     format_superscript,
     leave_out,
     take_hidden,
@@ -88,7 +90,6 @@ def _find_tables(rows: Sequence[Sequence[str]]) -> list[tuple[list[str], list[li
 
 EAST_ASIAN_DATE_FORMATS = frozenset((*range(27, 37), *range(50, 59)))
 MIDNIGHT, ISO_TIME = re.compile(r"(?<=\d)T00:00:00(?:\.0+)?Z?$"), re.compile(r"(?<!P)T(\d[\d:.]*)Z?$")  # not PT8H
-ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
 # To an address outside the file, and the words that it shows.
 LINK_FORMULA = re.compile(r'\s*HYPERLINK\(\s*"([^"#][^"]*)"(?:\s*[,;]\s*"([^"]+)"\s*\))?', re.IGNORECASE)
 CONSTANT = re.compile(
@@ -99,6 +100,7 @@ MAX_REPEATED_CELLS = 100_000  # of merged cells of a sheet
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
 UNREAD_FOLDERS = {"xl/embeddings/": "embedded files", "xl/model/": "data models"}
 THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
+SCRIPTS = {"superscript": format_superscript, "subscript": format_subscript}
 CellPlace = tuple[int, int]  # row and column
 
 
@@ -227,11 +229,12 @@ def _rich_text(item: XmlElement) -> str:
             pieces.append(child.text or "")
         elif local == "r":
             text, raised = child.findtext("{*}t") or "", child.find("{*}rPr/{*}vertAlign")
-            is_raised = raised is not None and raised.get("val") == "superscript"
+            script = raised.get("val") if raised is not None else ""
             text = format_symbols(text, _font_name(child.find("{*}rPr/{*}rFont")))
             text = format_struck(text) if _is_struck(child.find("{*}rPr/{*}strike")) else text
-            pieces.append(format_superscript(text, "".join(pieces)) if is_raised else text)
-    return ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), "".join(pieces))
+            write = SCRIPTS.get(script or "")
+            pieces.append(write(text, "".join(pieces)) if write is not None else text)
+    return decode_escapes("".join(pieces))
 
 
 def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
@@ -241,6 +244,7 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     if data is None or (is_hidden and not take_hidden("sheets")):
         return ""
     links = book.links(path)
+    leave_out("scenarios", data.count(b"<scenario "))
     sheet = _read_cells(book, data, links)
     text = _format_rows(_mark_hidden(sheet))
     parts = [text, _comments(book, links), *_read_drawings(book, links)]
@@ -389,11 +393,9 @@ class _Formulas:
 def _cell_text(book: _Workbook, cell: XmlElement) -> str:
     """Return a cell's value on one line as the sheet displays it."""
     kind, value = cell.get("t") or "n", (cell.findtext("{*}v") or "").strip()
-    if kind == "inlineStr":
+    if kind == "inlineStr" or not value:
         inline = cell.find("{*}is")
-        return format_cell(_rich_text(inline)) if inline is not None else ""
-    if not value:
-        return ""
+        return format_cell(value if inline is None else _rich_text(inline))
     if kind == "s":
         place = int(value) if value.isdecimal() else -1
         if not 0 <= place < len(book.strings):
@@ -408,7 +410,7 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
     if kind == "d":
         return ISO_TIME.sub(r" \1", MIDNIGHT.sub("", value)).strip()
     if kind != "n":
-        return format_cell(ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), value))
+        return format_cell(decode_escapes(value))
     if len(value) > 15 and value.isdecimal():  # digits of a number, such as that of a card
         return value
     try:

@@ -28,7 +28,7 @@ from workbench.ingestion.readers.pdf.tables import (
     insert_figure_tables,
     list_blocks,
 )
-from workbench.ingestion.text import format_superscript, leave_out
+from workbench.ingestion.text import format_subscript, format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ def _write_boxes(page: ParsedPage, blocks: Sequence[str]) -> list[str]:
 # --- Superscripts, which the parser joins to their word: read from the glyphs of PDFium, the library of the parser ---
 
 MIN_RISE, MAX_RISE = 0.12, 0.75  # by which a superscript is above its base, as a share of the base's size
+MIN_LOWERING = 0.05  # by which a subscript is below its base
 MAX_RAISED_SIZE = 0.92  # of the base's size
 MIN_TALLER_SHARE = 0.005  # of a line's height by which lines of one font are higher if they have superscripts
 MAYBE_RAISED = re.compile(  # in the text of pages with superscripts
@@ -413,7 +414,9 @@ def _write_raised(word: str, places: Sequence[tuple[float, float]]) -> str:
             mark += character
         else:
             is_letter = character.isalpha() and mark.isalpha()  # as in the logo of LaTeX
-            text += (mark if is_letter else _format_mark(mark, text)) + character
+            text += mark if is_letter else _format_mark(mark, text)
+            is_lowered = own_size <= MAX_RAISED_SIZE * size and -MAX_RISE <= rise <= -MIN_LOWERING
+            text += format_subscript(character, text) if is_lowered else character
             mark, size, base = "", own_size, own_base
     return text + _format_mark(mark, text)
 

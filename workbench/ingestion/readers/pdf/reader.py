@@ -71,8 +71,8 @@ def read_properties(data: bytes) -> dict[str, str]:
         file = PdfReader(io.BytesIO(data))
         embedded = file.root_object.get("/Names", {}).get("/EmbeddedFiles")
         named = [one for node, _ in _walk_tree(embedded, "/Kids") for one in node.get("/Names", ())[1::2]]
-        associated = [one for one in file.root_object.get("/AF", ()) if one not in named]
-        leave_out("embedded files", len(named) + len(associated))
+        associated = [one for part in (file.root_object, *file.pages) for one in part.get("/AF", ())]
+        leave_out("embedded files", len({getattr(one, "idnum", id(one)) for one in (*named, *associated)}))
         facts = file.metadata or {}
         properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read

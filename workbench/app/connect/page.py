@@ -27,7 +27,7 @@ from workbench.app.state.shared import OPENING, choose_in_url, note_change, show
 from workbench.app.widgets.looks import escape_markdown, make_label_function, show_message, strategy_title
 from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.promoting import list_changed_parameters, render_promotion
-from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.app.widgets.rows import Noted, RowCell, make_figure, show_rows
 from workbench.formatting import count_text
 from workbench.opening import Opening
 from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY
@@ -40,16 +40,7 @@ if TYPE_CHECKING:
 # Calls of agents
 
 MAX_CALLS_SHOWN = 200  # calls in the table
-CALL_COLUMNS = (
-    Column("tool", "Tool"),
-    Column("query", "Question"),
-    Column("client", "Client"),
-    Column("found", "Results", "number"),
-    Column("time", "Time", "shown", "right"),
-    Column("size", "Response size", "shown", "right"),
-    Column("outcome", "Outcome", "state"),
-    Column("at", "When", "shown"),
-)
+CALL_COLUMNS = ("Tool", "Question", "Client", "Results", "Time", "Response size", "Outcome", "When")
 
 
 def show_calls(wb: Workbench) -> None:
@@ -67,14 +58,15 @@ def show_calls(wb: Workbench) -> None:
     listed = wb.tool_calls.list(zero_only=nothing, limit=None if is_scoped() else MAX_CALLS_SHOWN)
     within = wb.requests.are_within([call.scope for call in listed], read_lasting_scope())
     calls = list(islice(compress(listed, within), MAX_CALLS_SHOWN))
-    chosen = show_table(
+    chosen = show_rows(
         "calls",
         CALL_COLUMNS,
-        [make_call_row(call) for call in calls],
+        {str(call.id): _make_call_cells(call) for call in calls},
         label="Tool calls",
         noun="calls",
         empty="No calls in this scope." if is_scoped() else "No calls yet. Connect a client or try a tool.",
         opens=True,
+        filters=True,
     )
     st.caption(
         "Open a search to run its question on Compare. The log stores questions, scopes, sizes, times and ids of "
@@ -91,26 +83,20 @@ def _open_on_compare(question: str) -> None:
     address.switch_page("compare")
 
 
-def make_call_row(call: ToolCall) -> dict[str, object]:
-    """Return a call as a row."""
+def _make_call_cells(call: ToolCall) -> tuple[RowCell, ...]:
     outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "OK"}
     if call.zero_result and not call.error:
         outcome = {"state": "waiting", "text": "no results"}
-    return {
-        "id": str(call.id),
-        "name": call.query or call.tool,
-        "cells": {
-            "tool": call.tool,
-            "query": call.query or "",
-            "client": call.client or "",
-            "found": call.results,
-            "time": {"text": f"{call.duration_ms:,.1f} ms", "order": call.duration_ms},
-            "size": {"text": f"{call.answer_chars:,} chars", "order": call.answer_chars},
-            "outcome": outcome,
-            "at": make_time_cell(call.called_at, seconds=True),
-        },
-        "notes": {"tool": ", ".join(f"{name}: {value}" for name, value in call.scope.items())} if call.scope else {},
-    }
+    return (
+        Noted(call.tool, ", ".join(f"{name}: {value}" for name, value in call.scope.items())),
+        call.query or "",
+        call.client or "",
+        call.results,
+        make_figure(call.duration_ms, ",.1f", " ms"),
+        make_figure(call.answer_chars, ",", " chars"),
+        outcome,
+        call.called_at,
+    )
 
 
 # Live strategies
@@ -292,19 +278,7 @@ def list_notes(wb: Workbench, transport: str) -> list[str]:
 # The view of the tools
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tools in TOOLSETS.values() for tool in tools}
-TOOL_COLUMNS = (
-    Column("name", "Tool"),
-    Column("title", "Description"),
-    Column("set", "Toolset"),
-    Column("effect", "Effect"),
-)
-ARGUMENT_COLUMNS = (
-    Column("name", "Argument"),
-    Column("kind", "Type"),
-    Column("valid", "Allowed values"),
-    Column("default", "Default"),
-    Column("why", "Description"),
-)
+ARGUMENT_COLUMNS = ("Argument", "Type", "Allowed values", "Default", "Description")
 LONG_ARGUMENTS = ("content", "query")  # arguments with a text area
 LONG_ANSWER_CHARS = 1200  # characters above which an answer scrolls
 
@@ -330,15 +304,9 @@ def show_tools(wb: Workbench) -> None:
 
 def _list_tools() -> None:
     sets = {tool.name: name for name, tools in TOOLSETS.items() for tool in tools}
-    rows = [
-        {
-            "id": tool.name,
-            "name": tool.name,
-            "cells": {"name": tool.name, "title": tool.title, "set": sets[tool.name], "effect": describe_effect(tool)},
-        }
-        for tool in TOOLS.values()
-    ]
-    chosen = show_table("tools", TOOL_COLUMNS, rows, label="Tools", noun="tools", opens=True)
+    rows = {tool.name: (tool.name, tool.title, sets[tool.name], describe_effect(tool)) for tool in TOOLS.values()}
+    columns = ("Tool", "Description", "Toolset", "Effect")
+    chosen = show_rows("tools", columns, rows, label="Tools", noun="tools", opens=True, filters=True)
     if chosen.opened:
         address.put(tool=chosen.opened)
         st.rerun()
@@ -417,24 +385,13 @@ def _parse_answer(text: str) -> object:
 
 def _show_arguments(tool: Tool) -> None:
     if tool.arguments:
-        show_table(
-            f"arguments_{tool.name}",
-            ARGUMENT_COLUMNS,
-            [_make_argument_row(argument) for argument in tool.arguments],
-            label="Arguments",
-            noun="arguments",
-            filters=False,
-        )
+        rows = {argument.name: _make_argument_cells(argument) for argument in tool.arguments}
+        show_rows(f"arguments_{tool.name}", ARGUMENT_COLUMNS, rows, label="Arguments", noun="arguments")
     with st.expander("JSON schema"):
         st.code(json.dumps(make_input_schema(tool.arguments), indent=2), language="json")
 
 
-def _make_argument_row(argument: Argument) -> dict[str, Any]:
-    cells = {
-        "name": argument.name + (" *" if argument.required else ""),
-        "kind": argument.kind,
-        "valid": argument.valid(),
-        "default": "" if argument.default in (None, "") else json.dumps(argument.default),
-        "why": argument.why,
-    }
-    return {"id": argument.name, "name": argument.name, "cells": cells}
+def _make_argument_cells(argument: Argument) -> tuple[str, ...]:
+    name = argument.name + (" *" if argument.required else "")
+    default = "" if argument.default in (None, "") else json.dumps(argument.default)
+    return name, argument.kind, argument.valid(), default, argument.why

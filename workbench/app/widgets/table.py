@@ -91,9 +91,8 @@ def show_table(
     return TableChoice(selected, result.open if result.open in ids else None, pressed.get(str(result.open)))
 
 
-def make_time_cell(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
+def make_time_cell(at: datetime | None) -> dict[str, str]:
     """Return a time as a cell of kind "shown", in the local time zone."""
     if at is None:
         return {"text": "–", "order": ""}
-    form = "%-d %b, %H:%M:%S" if seconds else "%-d %b %Y, %H:%M"
-    return {"text": at.astimezone().strftime(form), "order": at.isoformat()}
+    return {"text": at.astimezone().strftime("%-d %b %Y, %H:%M"), "order": at.isoformat()}

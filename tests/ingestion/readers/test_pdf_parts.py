@@ -7,6 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import matplotlib
@@ -1275,6 +1276,27 @@ def test_the_pages_left_of_a_file_that_lost_its_tree_of_pages_are_read_and_noted
     document = read_bytes(data, "rules.pdf")
     assert "Rule 2 of the harbour." in document.text and "Rule 38 of the harbour." in document.text
     assert document.metadata["left_out"] == {"damaged parts of the file": 1}
+
+
+def test_the_pages_left_of_a_file_whose_objects_are_in_streams_are_read_and_noted() -> None:
+    page = "<</Type/Page/MediaBox[0 0 595 842]/Resources<</Font<</F1 1 0 R>>>>/Contents {} 0 R>>"
+    data, packed = b"%PDF-1.7\n", {1: "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"}
+    for number in range(4, 80, 4):
+        packed[number] = page.format(number + 1)
+        places = accumulate(map(len, packed.values()), initial=0)
+        head = " ".join(f"{key} {place}" for key, place in zip(packed, places, strict=False))
+        content = f"BT /F1 12 Tf 72 700 Td (Rule {number} of the harbour.) Tj ET".encode()
+        streams = {number + 1: ("", content)}
+        kind = f"/Type/ObjStm/N {len(packed)}/First {len(head)}"
+        streams[number + 2] = (kind, (head + "".join(packed.values())).encode())
+        for key, (entries, text) in streams.items():
+            body = zlib.compress(text)
+            data += f"{key} 0 obj<<{entries}/Filter/FlateDecode/Length {len(body)}>>stream\n".encode() + body
+            data += b"\nendstream endobj\n"
+        packed = {}
+    document = read_bytes(data[:-200], "rules.pdf")
+    assert "Rule 4 of the harbour." in document.text and "Rule 72 of the harbour." in document.text
+    assert document.metadata["left_out"]["damaged parts of the file"] == 1
 
 
 def test_the_pages_left_of_a_file_cut_in_a_stream_are_read_and_noted() -> None:

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -230,6 +231,24 @@ PAGE = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Pag
 CATALOG = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Catalog\b")
 
 
+OBJECT_STREAM = re.compile(rb"<<((?:(?!endobj|stream\b)[^\0]){0,500}?/ObjStm\b(?:(?!endobj)[^\0]){0,500}?)stream\r?\n")
+
+
+def _unpack_objects(data: bytes) -> Iterator[bytes]:
+    """Yield the objects in the compressed object streams of a file as objects of their own."""
+    for stream in OBJECT_STREAM.finditer(data):
+        unpacker, end = zlib.decompressobj(), data.find(b"endstream", stream.end())
+        try:
+            text = unpacker.decompress(data[stream.end() : end if end > 0 else None])
+            start = int(stream[1].partition(b"/First")[2].split(b"/")[0].strip(b"> \r\n"))
+            numbers = list(map(int, text[:start].split()))
+        except (zlib.error, ValueError):  # damaged, or encrypted
+            continue
+        places = [start + place for place in numbers[1::2]] + [len(text)] * unpacker.eof
+        for number, (first, last) in zip(numbers[::2], pairwise(places), strict=False):
+            yield b"\n%d 0 obj\n%s\nendobj" % (number, text[first:last])
+
+
 def _rebuild_file(data: bytes) -> bytes:
     """Return a file rewritten by pypdf, which reads damaged files more leniently; unchanged if pypdf fails.
 
@@ -238,13 +257,14 @@ def _rebuild_file(data: bytes) -> bytes:
     from pypdf import PdfReader, PdfWriter
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
+    data += b"\nendstream\nendobj" + b"".join(_unpack_objects(data))
     catalogs, pages = ([] if b"/Encrypt" in data else part.findall(data) for part in (CATALOG, PAGE))
     pages = list(dict.fromkeys(pages))  # an update repeats the pages that it changes
     leave_out(DAMAGED_PARTS, bool(catalogs or pages))
     tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), b" ".join(b"%s R" % page for page in pages))
     roots = [b"%s R" % catalog for catalog in catalogs[-1:]]  # its tree of pages may be lost
     roots += [b"<</Type/Catalog/Pages %s>>" % tree] if pages else []
-    end = b"\nendstream\nendobj\ntrailer\n<</Root %s>>\nstartxref\n0\n%%%%EOF"
+    end = b"\ntrailer\n<</Root %s>>\nstartxref\n0\n%%%%EOF"
     for part in [end % root for root in roots] or [b""]:
         try:
             reader, writer, target = PdfReader(io.BytesIO(data + part), strict=False), PdfWriter(), io.BytesIO()

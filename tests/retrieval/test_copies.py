@@ -31,8 +31,9 @@ SHEET = (
         (PUMP, PUMP.replace("must be drained", "must be completely drained")),
         (PUMP.replace("freezes", "colours"), PUMP.replace("freezes", "colors")),
         ("水泵在第一次霜冻之前必须排空。", "水泵在第一次霜冻之前必须排空"),
+        (PUMP, f">> {PUMP.replace('. ', f'.{chr(10)}>{chr(10)}> > ')}"),
     ],
-    ids=["case", "markup", "invisible", "emphasis", "added word", "spelling", "chinese"],
+    ids=["case", "markup", "invisible", "emphasis", "added word", "spelling", "chinese", "quoted mail"],
 )
 def test_same_text_is_a_copy(one: str, other: str) -> None:
     assert are_copies(ComparedText(one), ComparedText(other))

@@ -160,7 +160,7 @@ _NUMBERED_WORD = re.compile(r"([^\W\d_]{3,})\d{1,2}\b")  # copy2, but not Q2
 _AROUND_WORDS = "*_`'\"()[].,;:!?"
 _HEADINGS = re.compile(r"(?:\s*#{1,6} .*)+")
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
-_LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
+_LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+]|>[> ]*)(?:[ \t]+|$)|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(
     r"(?:(?<![^\W_])[-\u2212])?\d+(?:[.,:/-]\d+)*"  # numbers, versions and dates with their signs
     r"|[^\W_]+"

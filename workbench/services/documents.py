@@ -239,14 +239,13 @@ class DocumentService:
         self, source_id: str, items: Sequence[IngestItem], index: Index, pace: float | None, options: IngestOptions
     ) -> IngestReport:
         import_framework()  # takes seconds, so the first progress is reported before
-        from workbench.ingestion.links import make_citation_writer
+        from workbench.ingestion.links import write_citations
         from workbench.ingestion.pipeline import Pipeline
 
         corpus, shared = self._corpus, options.shared
-        write_citations = make_citation_writer(corpus.citations)
 
         def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
-            write_citations(connection, document_id, document)
+            write_citations(corpus.citations, connection, document_id, document)
             if options.after_write is not None:
                 options.after_write(connection, document_id, document)
 

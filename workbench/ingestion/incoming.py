@@ -10,6 +10,7 @@ import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
@@ -187,8 +188,8 @@ COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
 READER_VERSION = "20"
-PDF_READER_VERSION = "15"
-SHEET_READER_VERSION = "12"
+PDF_READER_VERSION = "16"
+SHEET_READER_VERSION = "13"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
 SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
@@ -361,24 +362,19 @@ def _make_keys_unique(keys: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def _file_item(path: Path, key: str, commit_dates: Mapping[Path, date]) -> IngestItem:
-    name = readable_path(path.name)
+    size, changed = 0, None
+    with suppress(OSError, ValueError, OverflowError):  # its loader reports an error
+        size = path.stat().st_size
+        day = datetime.fromtimestamp(path.stat().st_mtime).date()
+        changed = day if day > date(1970, 1, 1) else None  # the first of 1970 is written by builds without dates
     return IngestItem(
         key=key,
-        name=name,
+        name=readable_path(path.name),
         load=partial(_load_file, path),
         path=key,
-        size=_file_size(path),
-        file_date=commit_dates.get(path) or _change_date(path),
+        size=size,
+        file_date=commit_dates.get(path) or changed,
     )
-
-
-def _change_date(path: Path) -> date | None:
-    """Return the day of a file's last change; None for the first of 1970, which builds without dates write."""
-    try:
-        day = datetime.fromtimestamp(path.stat().st_mtime).date()
-        return day if day > date(1970, 1, 1) else None
-    except (OSError, ValueError, OverflowError):
-        return None
 
 
 def _list_repositories(roots: Iterable[Path], files: Iterable[Path]) -> list[Path]:
@@ -435,13 +431,6 @@ def sort_small_first(items: Sequence[IngestItem]) -> list[tuple[int, IngestItem]
         return size if size > LARGE_ITEM_BYTES else 0
 
     return sorted(enumerate(items), key=weight)
-
-
-def _file_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # its loader reports the error
-        return 0
 
 
 def _load_file(path: Path) -> bytes:

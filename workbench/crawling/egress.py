@@ -14,7 +14,6 @@ import socket
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
-from queue import Empty, SimpleQueue
 from urllib.parse import urlsplit
 
 from workbench.errors import CrawlRefused
@@ -85,25 +84,21 @@ class Guard:
             CrawlRefused: The host is private and not in ``allow_hosts``.
         """
         parts = urlsplit(url)
-        answers: SimpleQueue[CrawlRefused | None] = SimpleQueue()
+        refusals: list[CrawlRefused] = []
 
         def look_up() -> None:
-            refusal = None
             try:
                 self.addresses(parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme])
             except CrawlRefused as error:
-                refusal = error
+                refusals.append(error)
             except OSError:
                 pass  # not resolvable here; the worker may resolve it
-            answers.put(refusal)
 
-        threading.Thread(target=look_up, name="crawl-lookup", daemon=True).start()
-        try:
-            refusal = answers.get(timeout=within)
-        except Empty:
-            return
-        if refusal is not None:
-            raise refusal
+        lookup = threading.Thread(target=look_up, name="crawl-lookup", daemon=True)
+        lookup.start()
+        lookup.join(within)
+        if refusals:
+            raise refusals[0]
 
     def addresses(self, host: str, port: int | None = None) -> tuple[str, ...]:
         """Return the approved addresses of a host.

@@ -45,7 +45,7 @@ from workbench.app.widgets.looks import (
 )
 from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.reader import open_document
-from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.app.widgets.rows import Noted, make_figure, show_rows
 from workbench.errors import SETUP_HINT
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
@@ -166,14 +166,7 @@ def _add_agent_queries(wb: Workbench, info: TestSetInfo) -> None:
         _report_added(lambda: TestSets(wb).add_agent_queries(info.id, zero_only=zero, as_chains=chains))
 
 
-CHAIN_COLUMNS = (
-    Column("question", "First query"),
-    Column("client", "Client"),
-    Column("hops", "Searches", "number"),
-    Column("outcome", "Outcome"),
-    Column("missed", "Never found"),
-    Column("at", "Start", "shown"),
-)
+CHAIN_COLUMNS = ("First query", "Client", "Searches", "Outcome", "Never found", "Start")
 
 
 def show_chains(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
@@ -181,23 +174,21 @@ def show_chains(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
     with report_errors():
         verdicts = TestSets(wb).chains(info.id)[:MAX_ROWS]
         name = JudgedDocuments(wb, test_set).name
-        rows = [
-            {
-                "id": str(place),
-                "name": one.chain.question,
-                "cells": {
-                    "question": one.chain.question,
-                    "client": one.chain.client,
-                    "hops": one.hops,
-                    "outcome": one.describe(),
-                    "missed": ", ".join(map(name, one.missed)),
-                    "at": make_time_cell(one.chain.searches[0].at),
-                },
-            }
+        rows = {
+            str(place): (
+                one.chain.question,
+                one.chain.client,
+                one.hops,
+                one.describe(),
+                ", ".join(map(name, one.missed)),
+                one.chain.searches[0].at,
+            )
             for place, one in enumerate(verdicts)
-        ]
-        empty = "Agents have not searched in this scope."
-        chosen = show_table("chains", CHAIN_COLUMNS, rows, label="Chains", noun="chains", empty=empty, opens=True)
+        }
+        chosen = show_rows(
+            "chains", CHAIN_COLUMNS, rows, label="Chains", noun="chains", opens=True, filters=True,
+            empty="Agents have not searched in this scope.",
+        )  # fmt: skip
         if chosen.opened and int(chosen.opened) < len(verdicts):
             opened = verdicts[int(chosen.opened)]
             for hop, (search, recall) in enumerate(zip(opened.chain.searches, opened.recall, strict=True), start=1):
@@ -384,8 +375,9 @@ def _describe_ratings(ratings: Sequence[Rating], *, is_weak: bool) -> dict[str, 
     """Return whose grades of a place count, when it was judged last, and why."""
     names = ", ".join(one.rater or one.judge for one in ratings if one.judge != LLM_JUDGE)
     last = max((one.at for one in ratings if one.at), default=None)
+    when = f"{last.astimezone():%-d %b %Y, %H:%M}" if last else "–"
     why = "; ".join(f"{one.rater}: {one.reason}".removeprefix(": ") for one in ratings if one.reason)
-    return {"By": f"{names} (weak)" if is_weak else names, "When": make_time_cell(last)["text"], "Why": why}
+    return {"By": f"{names} (weak)" if is_weak else names, "When": when, "Why": why}
 
 
 def _make_frame(
@@ -530,27 +522,9 @@ def _judge_pool_item(wb: Workbench, test_set_id: str, queue: PoolQueue, grade: s
 
 # Raters: how far they agree, and what is to settle
 
-RATER_COLUMNS = (
-    Column("rater", "Rater"),
-    Column("kind", "Kind"),
-    Column("judgments", "Judgments", "number"),
-    Column("relevant", "Relevant", "shown", "right"),
-    Column("consistent", "Same in a second round", "shown", "right"),
-)
-PAIR_COLUMNS = (
-    Column("pair", "Raters"),
-    Column("scale", "Scale"),
-    Column("places", "Judged by both", "number"),
-    Column("equal", "Equal", "shown", "right"),
-    Column("kappa", "Cohen's kappa", "shown", "right"),
-    Column("weighted", "Weighted by distance", "shown", "right"),
-)
-DISAGREEMENT_COLUMNS = (
-    Column("question", "Question"),
-    Column("document", "Document"),
-    Column("grades", "Grades"),
-    Column("counts", "Counts"),
-)
+RATER_COLUMNS = ("Rater", "Kind", "Judgments", "Relevant", "Same in a second round")
+PAIR_COLUMNS = ("Raters", "Scale", "Judged by both", "Equal", "Cohen's kappa", "Weighted by distance")
+DISAGREEMENT_COLUMNS = ("Question", "Document", "Grades", "Counts")
 
 
 def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
@@ -568,47 +542,34 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
         )
         return
     st.caption(escape_markdown(found.describe()))
-    raters = [
-        (one.rater, one.rater, one.kind, one.judgments, f"{one.base_rate:.0%}", _format_figure(one.consistency))
+    raters = {
+        one.rater: (one.rater, one.kind, one.judgments, make_figure(one.base_rate, ".0%"),
+                    make_figure(one.consistency, ".2f"))
         for one in found.raters
-    ]
-    pairs = [
-        (f"{one.a}|{one.b}|{one.scale}", f"{one.a}, {one.b}", one.scale, one.places, f"{one.agreement:.0%}",
-         _format_figure(one.kappa), _format_figure(one.weighted_kappa))
+    }  # fmt: skip
+    pairs = {
+        f"{one.a}|{one.b}|{one.scale}": (
+            f"{one.a}, {one.b}", one.scale, one.places, make_figure(one.agreement, ".0%"),
+            make_figure(one.kappa, ".2f"), make_figure(one.weighted_kappa, ".2f"),
+        )
         for one in found.pairs
-    ]  # fmt: skip
-    _show_rows("raters", RATER_COLUMNS, raters, "Raters")
-    _show_rows("rater_pairs", PAIR_COLUMNS, pairs, "Agreement of each two raters")
+    }  # fmt: skip
+    show_rows("raters", RATER_COLUMNS, raters, label="Raters", noun="raters")
+    show_rows("rater_pairs", PAIR_COLUMNS, pairs, label="Agreement of each two raters", noun="pairs")
     open_ones = {f"{one.question_id}|{one.document}|{one.start}": one for one in find_disagreements(ratings)}
     if not open_ones:
         return
     st.subheader("To settle", anchor=False)
     questions, documents = {one.id: one for one in test_set.questions}, JudgedDocuments(wb, test_set)
-    rows = [
-        (key, questions[one.question_id].text, documents.name(one.document), *_describe_grades(info, one))
+    rows = {
+        key: (questions[one.question_id].text, documents.name(one.document), *_describe_grades(info, one))
         for key, one in list(open_ones.items())[:MAX_ROWS]
-    ]
-    if chosen := open_ones.get(_show_rows("disagreements", DISAGREEMENT_COLUMNS, rows, "Disagreements", opens=True)):
+    }
+    opened = show_rows(
+        "disagreements", DISAGREEMENT_COLUMNS, rows, label="Disagreements", noun="disagreements", opens=True
+    ).opened
+    if opened and (chosen := open_ones.get(opened)):
         _settle(wb, info, chosen, questions[chosen.question_id], documents)
-
-
-def _show_rows(
-    key: str, columns: Sequence[Column], rows: Sequence[tuple[str | int, ...]], label: str, *, opens: bool = False
-) -> str:
-    """Show rows, each an id and its cells, as a table; return the id of the opened one, or ""."""
-    shown: list[dict[str, object]] = []
-    for name, *values in rows:
-        cells = {
-            column.name: {"text": value, "order": value} if column.kind == "shown" else value
-            for column, value in zip(columns, values, strict=True)
-        }
-        shown.append({"id": str(name), "name": str(values[0]), "cells": cells})
-    noun = "disagreements" if opens else "rows"
-    return show_table(key, columns, shown, label=label, noun=noun, filters=False, opens=opens).opened or ""
-
-
-def _format_figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def _describe_grades(info: TestSetInfo, one: Disagreement) -> tuple[str, str]:
@@ -700,14 +661,7 @@ def choose_test_set(test_sets: Sequence[TestSetInfo], key: str, others: Mapping[
 
 # The list of test sets, and one of them
 
-TEST_SET_COLUMNS = (
-    Column("title", "Test set"),
-    Column("over", "Scope"),
-    Column("questions", "Questions", "number"),
-    Column("judgments", "Judgments", "number"),
-    Column("version", "Version", "number"),
-    Column("changed", "Changed", "shown"),
-)
+TEST_SET_COLUMNS = ("Test set", "Scope", "Questions", "Judgments", "Version", "Changed")
 
 
 def show_test_sets(wb: Workbench) -> None:
@@ -721,30 +675,17 @@ def show_test_sets(wb: Workbench) -> None:
         )
     show_new_form(wb, expanded=not test_sets)
     if test_sets:
-        rows = [make_test_set_row(info) for info in test_sets]
-        chosen = show_table(
+        rows = {
+            info.id: (Noted(info.title, info.description), info.over, info.questions, info.judgments, info.version,
+                      info.updated_at)
+            for info in test_sets
+        }  # fmt: skip
+        chosen = show_rows(
             "datasets", TEST_SET_COLUMNS, rows, label="Test sets", noun="test sets", opens=True, filters=len(rows) > 8
         )
         if chosen.opened:
             address.put(open=chosen.opened)
             st.rerun()
-
-
-def make_test_set_row(info: TestSetInfo) -> dict[str, object]:
-    """Return a test set as a row of the list."""
-    return {
-        "id": info.id,
-        "name": info.title,
-        "cells": {
-            "title": info.title,
-            "over": info.over,
-            "questions": info.questions,
-            "judgments": info.judgments,
-            "version": info.version,
-            "changed": make_time_cell(info.updated_at),
-        },
-        "notes": {"title": info.description} if info.description else {},
-    }
 
 
 def show_test_sets_button() -> None:

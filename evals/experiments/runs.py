@@ -1227,8 +1227,9 @@ class CellRuns:
                 yield Share(cell, first, min(first + size, questions))
 
     def list_asked_cells(self) -> list[int]:
-        """Return the positions of the cells that this process can ask: strategies, not run files."""
-        own = [at for at, cell in enumerate(self._experiment.cells) if not cell.file_hash]
+        """Return the positions of the cells to ask: no run files, and no answers that only a judge needs."""
+        planned = self._experiment
+        own = [at for at, cell in enumerate(planned.cells) if not cell.file_hash and cell.answers <= planned.answers]
         return [at for at in own if self._judge is not None or not self._experiment.cells[at].judge]
 
     def open(self, position: int) -> _OpenRun:
@@ -1366,6 +1367,7 @@ class CellRuns:
                 if not run.cell.answers:
                     raise
                 return replace(self._find_ranking(replace(cell, judge=FREE), question), no_answer=str(error))
+            self._runs.complete(run.run_id)
             found |= self._read_rankings(run)
         is_relevant = self._test_set.qrels[question.id].get(question.id, 0) > 0
         return found[question.id] if is_relevant else found[question.id].without_itself()

@@ -134,6 +134,11 @@ def test_only_questions_that_are_judged_are_answered_for_a_judge(
         _, code, said = run(wb, *words, "--ragas", "llm")
         assert code == 0 and len(count_prompts(url, "Question: What sleeps in house ")) == MAX_JUDGED
         assert f"{len(asked)} searches and {MAX_JUDGED} answers with about {12 * MAX_JUDGED} calls" in said
+        experiments = Experiments(wb)
+        made = experiments.create("Judged", experiments.test_sets.add(load_test_set(words[0])).id, ["keyword"])
+        experiments.prepare(made.id, judge="built-in")
+        assert resume_experiment(wb, made.id).status == "done" and not read_answers(experiments.results(made.id))
+        assert len(count_prompts(url, "Question: What sleeps in house ")) == MAX_JUDGED
         payload, code, said = run(wb, *words, "--ragas", "llm", "--answers")
     assert code == 0 and payload["answers"]["keyword"].questions == len(asked)
     assert f"{2 * len(asked)} answers with about {2 * len(asked) + 11 * MAX_JUDGED} calls" in said

@@ -272,7 +272,7 @@ def test_another_threshold_of_refusals_is_judged_again(llm_wb: Workbench, beir: 
         messages.append(resume_experiment(llm_wb, made.id).message)
         [result] = experiments.results(made.id)
         llm_wb.indexes.set_threshold(result.index_name, 0.9)
-    assert messages[1] == "0 questions run, 5 cached. 5 answers written, 0 cached. 5 questions judged, 0 cached."
+    assert messages[1] == "0 questions run, 5 cached. 5 questions judged, 0 cached."
 
 
 def test_judging_stops_with_the_budget_and_continues_with_a_higher_one(llm_wb: Workbench, beir: WriteTestSet) -> None:

@@ -398,7 +398,7 @@ def _choose_measures(wb: Workbench, cells: Sequence[Cell]) -> _Measures:
                 "Repetitions", 1, MAX_REPEATS, 1, key="build_repeats", width=180,
                 help="How often the LLM is asked; scores are means, and ± is their standard deviation.",
             )  # fmt: skip
-    return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers or ragas in WITH_LLM, repeats)
+    return _Measures(metrics or DEFAULT_METRICS, limit, ragas, answers, repeats)
 
 
 def _describe_size(runs: int, test_set: TestSet, planned: Sequence[Cell]) -> str:

@@ -43,6 +43,13 @@ SCALES: dict[int, dict[str, str]] = {
     },
 }
 DEFAULT_GRADES = 3
+
+
+def grade_titles(grades: int) -> list[str]:
+    """Return the grades 0, 1, ... of a scale as people read them."""
+    return ["not relevant" if name == "not" else name for name in SCALES[grades]]
+
+
 OWN_CORPUS_TEXT = "its own corpus"
 MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 

@@ -12,7 +12,7 @@ from evals.evaluation import Experiments, find_changes, metric_title
 from evals.experiments.leaderboard import Change, scores_by_question
 from evals.experiments.runs import CellResult, RankedPassage
 from evals.gateway import map_document_ids
-from evals.test_set import Question, StoredCorpus, TestSet
+from evals.test_set import Question, StoredCorpus, TestSet, grade_titles
 from workbench.app.evaluate.charts import make_heat_map, read_selection
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title
 from workbench.app.shell.scope_bar import make_scope_changes
@@ -35,23 +35,23 @@ MAX_SNIPPET_CHARS = 260  # characters of a passage
 
 
 RANKING_COLUMNS = (Column("document", "Document"), Column("grade", "Judged", "state"), Column("other", "In the other"))
-_GRADES = {0: ("failed", "not relevant"), 1: ("waiting", "partly")}  # above: relevant, as for binary grades
 
 
 def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
     """Show the rankings of one or two runs; a document's title opens it at the found passage."""
     documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
-    binary = max(grades.values(), default=0) <= 1
+    is_binary = max(grades.values(), default=0) <= 1
+    titles = grade_titles(2 if is_binary else test_set.grades)
     others = reversed(pair) if len(pair) > 1 else [None]
     for side, letter, cell, other in zip(st.columns(len(pair), gap="large"), "AB", pair, others, strict=False):
         with side:
-            _show_ranking(letter, _build_column(cell, other, question_id, grades, documents), cell, binary)
+            _show_ranking(letter, _build_column(cell, other, question_id, grades, documents), cell, titles)
             value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
             st.caption(f"{metric_title(metric)} {value:.3f}")
 
 
-def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, binary: bool) -> None:
+def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, titles: Sequence[str]) -> None:
     title = escape(format_run_title(cell))
     st.html(f'<h3 style="font-size:15px;margin:0">{render_mark(cell.cell.strategy)} {letter} {title}</h3>')
     hits: list[dict[str, Any]] = column["hits"]
@@ -62,7 +62,7 @@ def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, bina
             "notes": {"document": hit["text"]},
             "cells": {
                 "document": f"{hit['rank']} {hit['title']}",
-                "grade": _grade_cell(hit["grade"], binary),
+                "grade": _grade_cell(hit["grade"], titles),
                 "other": hit["moved"],
             },
         }
@@ -81,11 +81,12 @@ def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, bina
         st.caption(f"**Relevant but not shown:** {escape_markdown(', '.join(column['missed']))}")
 
 
-def _grade_cell(grade: int | None, binary: bool) -> dict[str, str]:
+def _grade_cell(grade: int | None, titles: Sequence[str]) -> dict[str, str]:
     if grade is None:
         return {"state": "same", "text": "not judged"}
-    state, text = ("done", "relevant") if binary and grade > 0 else _GRADES.get(grade, ("done", "relevant"))
-    return {"state": state, "text": text}
+    place = min(max(grade, 0), len(titles) - 1)  # imported grades may be outside the scale
+    state = "failed" if not place else "done" if 2 * place >= len(titles) else "waiting"
+    return {"state": state, "text": titles[place]}
 
 
 def _explain_on_compare(

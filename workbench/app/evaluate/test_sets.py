@@ -27,7 +27,7 @@ from evals.evaluation import (
 )
 from evals.experiments.runs import default_strategies
 from evals.gateway import describe_deleted
-from evals.test_set import SCALES, Judgment, Place, Question, TestSet
+from evals.test_set import SCALES, Judgment, Place, Question, TestSet, grade_titles
 from evals.test_sets.exchange import export_folder, to_csv, to_qrels
 from evals.test_sets.store import LLM_JUDGE, SAMPLE_NAME, Rating
 from workbench.app.evaluate.questions import JudgedDocuments
@@ -497,9 +497,10 @@ def _show_question(question: Question) -> None:
 
 def _list_grades(info: TestSetInfo) -> list[tuple[str, str, str]]:
     """Return the name, label and meaning of each grade of a test set, the best first."""
+    titles = grade_titles(info.grades)
     return [
-        (grade, "Not relevant" if grade == "not" else grade.capitalize(), meaning.capitalize())
-        for grade, meaning in reversed(SCALES[info.grades].items())
+        (grade, title.capitalize(), meaning.capitalize())
+        for title, (grade, meaning) in reversed([*zip(titles, SCALES[info.grades].items(), strict=True)])
     ]
 
 
@@ -574,7 +575,7 @@ def show_raters(wb: Workbench, info: TestSetInfo, test_set: TestSet) -> None:
 
 def _describe_grades(info: TestSetInfo, one: Disagreement) -> tuple[str, str]:
     """Return the grades of all raters, and the one that counts until it is settled."""
-    names = dict(enumerate(SCALES[info.grades]))  # imported grades may be outside the scale
+    names = dict(enumerate(grade_titles(info.grades)))  # imported grades may be outside the scale
     grades = [f"{rater}: {names.get(grade, grade)}" for rater, grade in one.grades.items()]
     return ", ".join(grades), str(names.get(one.counts, one.counts))
 
@@ -783,8 +784,8 @@ def _edit(store: TestSetStore, info: TestSetInfo) -> None:
     title = st.text_input("Title", info.title, max_chars=300)
     description = st.text_area("Description", info.description, max_chars=2000)
     grades = st.selectbox(
-        "Grades", list(SCALES), list(SCALES).index(info.grades), format_func=lambda count: ", ".join(SCALES[count]),
-        help="Judgments keep the number of their grade, from 0.",
+        "Grades", list(SCALES), list(SCALES).index(info.grades), help="Judgments keep the number of a grade, from 0.",
+        format_func=lambda count: ", ".join(grade_titles(count)),
     )  # fmt: skip
     if st.button("Save", type="primary", key="confirm_rename"):
         run_change(

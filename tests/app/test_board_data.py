@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.app.compare.board import build_board_data, find_sources_of_twins
-from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
+from workbench.types import Comparison, Evidence, Leg, Passage, ResolvedScope, SearchResult
 
 
 def passage(rank, key, title="Doc", text="The tide rises.", **metadata):
@@ -46,6 +46,21 @@ def test_a_column_that_ranks_by_keywords_alone_is_not_charged_for_the_embedding(
     keyword, hybrid = build_board_data(compared(**results))["columns"]
     assert (keyword["total"], hybrid["total"]) == (4.0, 25.0)
     assert keyword["stages"] == [{"name": "keyword", "ms": 3.0}, {"name": "other", "ms": 1.0}]
+
+
+def test_a_note_that_all_columns_have_is_one_note_with_the_reason_of_each():
+    def far(strategy, reason, *degraded):
+        evidence = Evidence(False, f"Nothing close was found: {reason}.")
+        return replace(result(strategy, "a"), evidence=evidence, degraded=("3 documents are left out.", *degraded))
+
+    data = build_board_data(compared(vector=far("vector", "0.1"), keyword=far("keyword", "0.2", "A word is unknown.")))
+    reasons = ["Vector: 0.1.", "Keyword: 0.2."]
+    assert data["notes"] == [["Nothing close was found", *reasons], ["3 documents are left out."]]
+    assert [column["notes"] for column in data["columns"]] == [[], [["A word is unknown."]]]
+    same = build_board_data(compared(vector=far("vector", "0.1"), keyword=far("keyword", "0.1")))
+    assert same["notes"][0] == ["Nothing close was found", "0.1."]
+    alone = build_board_data(compared(vector=far("vector", "0.1")))
+    assert (alone["notes"], len(alone["columns"][0]["notes"])) == ([], 2)
 
 
 def test_scores_have_three_decimals_and_words_are_marked():

@@ -74,6 +74,14 @@ def test_a_judgment_on_a_copy_counts_for_the_passage_it_is_folded_under(wb, fold
     assert find_same_places(comparison, [judged])[place_key(best)] == [judged]
 
 
+def test_a_mark_returns_the_grade_that_it_replaced_without_the_board_having_shown_it(compared, judging):
+    first, second = (place_key(hit) for hit in compared.strategies["vector"])
+    title = compared.strategies["vector"][0].document_title
+    assert judging.keep(compared, [(1, first, 2), (2, second, 1)], {}) == []
+    assert judging.keep(compared, [(3, first, 0), (4, second, 1)], {}) == [f'"{title}" was relevant']
+    assert judging.keep(compared, [(5, first, None)], {first: 0}) == []  # the board showed it
+
+
 def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
     judging.keep(compared, [(1, "doc_elsewhere:0-5", 2)])
     assert TestSetStore(wb).info("Mine").version == 1

@@ -10,6 +10,7 @@ from browser_server import wait_until_up
 from playwright.sync_api import Locator, Page, expect
 from urllib3 import PoolManager
 
+from evals.test_sets.store import TestSetStore
 from workbench.storage.tool_calls import ToolCall
 
 pytestmark = pytest.mark.browser
@@ -325,17 +326,28 @@ def test_two_cards_fit_while_judging_and_the_heads_stay_when_the_results_scroll(
     expect(page.get_by_label("Question", exact=True)).to_be_in_viewport(ratio=1)
 
 
-def test_two_cards_fit_while_judging_what_is_not_close_and_the_reason_is_a_click_away(goto, harbour):
-    page = goto(f"/?q=gauge violin lamb bees football&judge={harbour}&s=keyword&s=hybrid")
+def test_two_cards_fit_while_judging_what_is_not_close_and_the_reason_is_a_click_away(goto, filled, folder):
+    sentence = "A sextant measures the angle between the sun and the horizon, and with the time it gives the latitude"
+    text = f"# Sextant\n\n{sentence} of a ship. Mirrors bring both into view; turn the drum until the sun touches it."
+    filled.ingest(folder({f"{name}.md": text for name in "abc"}), source="Sextants", on_progress=lambda step: None)
+    made = TestSetStore(filled).create("On a scale of five", grades=5)
+    page = goto(f"/?q=sextant violin lamb bees football gauge&judge={made.id}&look=why")
     page.set_viewport_size({"width": 1440, "height": 900})
-    note = page.locator(".head details").first
-    expect(note.locator("summary")).to_have_text("Nothing close was found")
+    expect(page.locator("ol.column")).to_have_count(4)
+    expect(page.locator(".copies summary").first).to_have_text("+2 copies of Sextant")
     expect(page.locator(".bump")).not_to_have_attribute("open", "")
-    for place in (0, 1):
-        expect(page.locator("ol.column").first.locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+    for column in (0, 1, 2, 3):
+        for place in (0, 1):
+            expect(page.locator("ol.column").nth(column).locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+    note = page.locator(".note")  # one for all columns
+    expect(note.locator("summary")).to_have_text("Nothing close was found")
     note.locator("summary").press("Enter")
     expect(note).to_have_attribute("open", "")
     expect(note).to_contain_text("(threshold 60%)")
+    page.set_viewport_size({"width": 720, "height": 450})  # the same at 200 %
+    page.goto(page.url.replace("&look=why", ""))
+    expect(page.locator(".card").first).to_be_in_viewport(ratio=0.7)
+    expect(page.get_by_role("button", name="Export")).to_be_attached()
 
 
 def test_four_columns_fit_beside_the_inspector_while_the_queue_is_a_rail(goto):
@@ -430,4 +442,4 @@ def test_at_200_percent_the_first_card_is_on_the_screen_while_judging(goto, harb
     card = page.locator(".card").first
     expect(card.locator(".grades")).to_be_visible()
     expect(page.locator(".judging-hint")).to_be_hidden()
-    page.wait_for_function("(card) => card.getBoundingClientRect().top < 420", arg=card.element_handle())
+    expect(card).to_be_in_viewport(ratio=0.9)

@@ -166,6 +166,25 @@ def test_a_test_set_that_is_gone_is_reported_and_the_board_shows_what_is_kept(go
     expect(page.locator('.grade[aria-pressed="true"]')).to_have_count(0)
 
 
+def test_who_replaces_a_grade_that_another_browser_stored_sees_it(goto, filled, page, app):
+    store = TestSetStore(filled)
+    made = store.create(f"Two browsers {uuid4().hex[:6]}")
+    other = page.context.new_page()
+    for one in (page, other):
+        one.goto(f"{app}/?q=stilling well&judge={made.id}&s=keyword")
+        expect(one.locator(".card .grades").first).to_be_visible()
+    for one, name in ((page, "relevant"), (other, "not relevant")):
+        one.locator(".card").first.get_by_role("button", name=name, exact=True).click()
+        settled(one, 1)
+    expect(other.get_by_test_id("stToast")).to_contain_text('"Stilling well" was relevant')
+    other.locator(".card").first.get_by_role("button", name="partly").click()  # its own grade needs no notice
+    expect(other.locator(".card").first).to_have_attribute("data-judged", "1")
+    settled(other, 2)
+    expect(other.get_by_text("was not relevant")).to_have_count(0)
+    expect(page.get_by_test_id("stToast")).to_have_count(0)
+    other.close()
+
+
 def test_each_column_shows_its_score_so_far_as_evaluation_measures_it(goto, filled, keep):
     store = TestSetStore(filled)
     made = store.create("Live")

@@ -563,6 +563,7 @@ def build_board_data(
     for name, result in comparison.strategies.items():
         for passage in result:
             ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
+    shared, own = sort_notes(comparison)
     letters = assign_index_letters(comparison)
     of_column = {name: letters.get(result.index, "") for name, result in comparison.strategies.items()}
     labels = label_texts(comparison, joined)
@@ -570,7 +571,10 @@ def build_board_data(
         comparison.query, ranks, joined, labels, likes or {}, spoken, of_column, headers or {}, sources or {}
     )
     return {
-        "columns": [_build_column(whole, name, result) for name, result in comparison.strategies.items()],
+        "columns": [
+            _build_column(whole, name, result) | {"notes": own[name]} for name, result in comparison.strategies.items()
+        ],
+        "notes": shared,
         "judging": None,
         "serving": None,
         "slowest": max(map(_total_ms, comparison.strategies.values()), default=0.0),
@@ -603,11 +607,25 @@ def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> Json
         "dash": get_look(strategy).dash,
         "total": _total_ms(result),
         "stages": _list_stages(result),
-        "notes": [note.split(": ", 1) if note == result.nothing_close else [note] for note in result.remarks],
         "close": result.evidence.close,
         "hits": [_build_hit(whole, name, passage, spoken=result.index in whole.spoken) for passage in result],
         "letter": whole.letters[name],
     }
+
+
+def sort_notes(comparison: Comparison) -> tuple[list[list[str]], dict[str, list[list[str]]]]:
+    """Return the notes of all columns, and the others by column; each is a sentence, and lines with its details."""
+    notes = {
+        name: [note.split(": ", 1) if note == result.nothing_close else [note] for note in result.remarks]
+        for name, result in comparison.strategies.items()
+    }
+    held = Counter(sentence for own in notes.values() for sentence, *_ in own)
+    shared = {sentence: [sentence] for sentence, columns in held.items() if columns == len(notes) > 1}
+    for sentence, note in shared.items():
+        details = {strategy_title(name): more[-1] for name, own in notes.items() for more in own if more[0] == sentence}
+        distinct = {*details.values()} - {sentence}
+        note.extend(distinct if len(distinct) < 2 else map(": ".join, details.items()))
+    return [*shared.values()], {name: [note for note in own if note[0] not in shared] for name, own in notes.items()}
 
 
 def _list_stages(result: SearchResult) -> list[JsonObject]:
@@ -698,15 +716,16 @@ def assign_index_letters(comparison: Comparison) -> dict[str, str]:
 
 
 _STORED_MARKS_KEY = "marks_kept"  # number of the last mark of this session that was stored
-_FAILURE_KEY = "marks_failed"
+_TOAST_KEY = "marks_toast"
+_SHOWN_GRADES_KEY = "marks_shown"  # what the board is about, and the grades that it shows
 
 
 def show_board(
     wb: Workbench, hits: ComparedHits, asking: SearchSettings, serving: LiveStrategy, judging: QuestionJudging | None
 ) -> None:
     """Show the columns."""
-    if _FAILURE_KEY in st.session_state:
-        st.toast(escape_markdown(st.session_state.pop(_FAILURE_KEY)))
+    if _TOAST_KEY in st.session_state:
+        st.toast(escape_markdown(st.session_state.pop(_TOAST_KEY)))
     comparison = hits.comparison
     spoken, sources = _find_multilingual_indexes(wb, comparison), find_sources_of_twins(wb, comparison)
     data = build_board_data(comparison, hits.likes, spoken, hits.headers, sources) | {
@@ -714,6 +733,7 @@ def show_board(
     }
     if judging is not None:
         grades = _load_grades(judging)
+        st.session_state[_SHOWN_GRADES_KEY] = (judging.about, grades)
         data["judging"] = {
             "about": judging.about,
             "title": judging.test_set.title,
@@ -838,8 +858,12 @@ def _store_marks(comparison: Comparison, judging: QuestionJudging | None) -> Non
     marks = read_marks(st.session_state.get("board"), st.session_state.get(_STORED_MARKS_KEY, 0))
     if not marks or judging is None:
         return
+    about, shown = st.session_state.get(_SHOWN_GRADES_KEY, ("", {}))
     try:
-        judging.keep(comparison, marks)
+        replaced = judging.keep(comparison, marks, shown if about == judging.about else None)
+        if replaced:
+            st.session_state[_TOAST_KEY] = f"Replaced a grade from another browser: {'; '.join(replaced)}."
+        shown.update((place, grade) for _, place, grade in marks)
     except WorkbenchError as error:
-        st.session_state[_FAILURE_KEY] = str(error)  # a callback cannot show anything
+        st.session_state[_TOAST_KEY] = str(error)  # a callback cannot show anything
     st.session_state[_STORED_MARKS_KEY] = max(number for number, _, _ in marks)

@@ -338,7 +338,7 @@ def _pill_css(names: Sequence[str]) -> str:
     rules = []
     for place, name in enumerate(names, start=1):
         appearance = get_look(name)
-        selector = f'.st-key-strategybar [data-testid="stButtonGroup"] button:nth-of-type({place}) p::before'
+        selector = f'.st-key-strategies [data-testid="stButtonGroup"] button:nth-of-type({place}) p::before'
         light, dark = appearance.hex("light"), appearance.hex("dark")
         rules.append(
             f'{selector}{{content:"{appearance.mark}";color:light-dark({light},{dark});margin-right:4px;font-size:13px}}'

@@ -58,11 +58,10 @@ class QuestionJudging:
 
     @property
     def scale(self) -> list[tuple[str, int]]:
-        """The names of the grades, best first."""
-        from evals.test_set import SCALES
+        """The titles of the grades, best first."""
+        from evals.test_set import grade_titles
 
-        names = ["not relevant" if name == "not" else name for name in SCALES[self.test_set.grades]]
-        return [(name, grade) for grade, name in enumerate(names)][::-1]
+        return [(title, grade) for grade, title in enumerate(grade_titles(self.test_set.grades))][::-1]
 
     def grades(self) -> dict[str, int]:
         """Return {place: grade} for every judged span of the question: the rater's own, or those that count."""
@@ -90,8 +89,18 @@ class QuestionJudging:
         """Return the judgments of all raters. Raises NotFound."""
         return self._store.ratings(self.test_set.id)
 
-    def keep(self, comparison: Comparison, marks: Sequence[Mark]) -> None:
+    def keep(
+        self, comparison: Comparison, marks: Sequence[Mark], shown: Mapping[str, int | None] | None = None
+    ) -> list[str]:
         """Store marks, and the question if it is new; skip places that the board does not show.
+
+        Args:
+            comparison: The comparison on the board.
+            marks: The new marks.
+            shown: The grades that the board showed before, by place; None if unknown.
+
+        Returns:
+            What each mark replaced that the board did not show: a grade stored by someone else in the meantime.
 
         Raises:
             NotFound: The test set has been deleted.
@@ -100,7 +109,8 @@ class QuestionJudging:
         hits = {place_key(hit): hit for result in comparison.strategies.values() for hit in result}
         last = {place: grade for _, place, grade in marks if place in hits}
         if not last:
-            return
+            return []
+        before, titles = self.grades(), {grade: title for title, grade in self.scale}
         stored = self._ensure_question()
         for place, grade in last.items():
             hit = hits[place]
@@ -108,6 +118,11 @@ class QuestionJudging:
                 self.test_set.id, stored.id, hit.document_id, grade,
                 start=hit.start, end=hit.end, quote=hit.text, rater=self.rater,
             )  # fmt: skip
+        return [
+            f'"{hits[place].document_title}" was {titles.get(before[place], before[place])}'
+            for place, grade in last.items()
+            if shown is not None and before.get(place) not in (None, grade, shown.get(place))
+        ]
 
     def _ensure_question(self) -> Question:
         """Return the question of the test set, added if necessary."""

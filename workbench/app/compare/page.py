@@ -517,7 +517,7 @@ def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, stra
 
 
 def _show_pane_choice(tab: str) -> None:
-    """Show the panes as tabs, which the style sheet hides on wide screens, and hide the other panes on narrow ones."""
+    """Show the panes as tabs, which the style sheet hides on wide screens, and hide the other panes on small ones."""
     named = address.get("pane")
     pane = named if named in PANE_TITLES else "inspector" if tab else "results"
     with st.container(key="pane_choice"):
@@ -540,9 +540,9 @@ def page() -> None:
         strategies = show_strategy_bar(
             with_llm=wb.settings.has_llm, with_reranker=wb.settings.reranker != BUILT_IN_RERANKER
         )
+        _show_pane_choice(tab)
         _show_inspector_buttons(tab)
     show_invalid_values()
-    _show_pane_choice(tab)
     shown = None
     with st.container(key="panes", horizontal=True, wrap=False, gap="small"):
         with st.container(key="pane_queue"):

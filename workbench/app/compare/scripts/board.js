@@ -55,8 +55,8 @@ function liveScore(root, column, now) {
 function tallyOf(root, column, now) {
   const seen = column.hits.map((hit) => now.get(hit.key) ?? gradeThrough(root, now, hit.key)).filter((grade) => grade !== undefined);
   const count = (grade) => seen.filter((one) => one === grade).length;
-  return [`${seen.length} of ${column.hits.length} judged`, ...root.data.judging.scale.map(([name, grade]) =>
-    make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${signOf(root.data.judging, grade)} `), spoken(name), String(count(grade)))), liveScore(root, column, now)];
+  return [make("span", {}, `${seen.length} of ${column.hits.length}`, make("span", { class: "word" }, " judged")), make("span", { class: "counts" }, root.data.judging.scale.map(([name, grade]) =>
+    make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${signOf(root.data.judging, grade)} `), spoken(name), String(count(grade))))), liveScore(root, column, now)];
 }
 
 function paintGrades(root) {
@@ -173,13 +173,14 @@ function head(column, slowest) {
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
     make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name })),
     make("div", { class: "speed" }, make("div", {}, bar), make("span", { class: "time mono" }, ms(column.total))),
-    make("p", { class: "tally", hidden: true }),
-    ...column.notes.map(([note, more]) => (more ? make("details", { class: "note" }, make("summary", {}, note), more) : make("p", { class: "note" }, note))));
+    make("p", { class: "tally", hidden: true }), notesOf(column.notes));
 }
 
-function letterOf(column) {
-  return column.letter ? make("span", { class: "letter", "aria-hidden": "true" }, column.letter) : null;
-}
+// Notes are one line, cut at the width, until they are unfolded.
+const notesOf = (notes) => (notes.length === 0 ? null : make("details", { class: "note" },
+  make("summary", {}, notes.map(([note]) => note).join(" · ")), notes.flatMap(([, ...details]) => details).map((line) => make("div", {}, line))));
+
+const letterOf = (column) => (column.letter ? make("span", { class: "letter", "aria-hidden": "true" }, column.letter) : null);
 
 function moved(other) {
   if (other.rank === null) {
@@ -201,9 +202,8 @@ function markedPiece([matched, segments]) {
 
 function copiesOf(hit) {
   if (hit.copies.length === 0) return null;
-  const count = hit.copies.length === 1 ? "1 copy" : `${hit.copies.length} copies`;
-  return make("details", { class: "copies" }, make("summary", {}, count, spoken(` of ${hit.title}`)),
-    make("ul", {}, hit.copies.map(([title, path]) => make("li", { title: path, dir: "auto" }, title))));
+  return make("details", { class: "copies" }, make("summary", {}, `+${hit.copies.length}`, make("span", { class: "word" }, hit.copies.length === 1 ? " copy" : " copies"), spoken(` of ${hit.title}`)),
+    make("ul", {}, hit.copies.map(([title, path]) => make("li", { title, dir: "auto" }, path || title))));
 }
 
 // A title or place that is too long is cut before its last words, in which near-equal ones differ.
@@ -219,9 +219,8 @@ function card(hit, column, first, judging) {
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
     make("div", { class: "place", title: hit.place, dir: "auto" }, halves(hit.place || "\u00a0").map((part) => make("span", {}, part))),
     renderedText("text", hit.text, markedPiece),
-    copiesOf(hit),
     make("div", { class: "foot" },
-      onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
+      onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved), copiesOf(hit),
       make("button", { class: "why", type: "button", tabindex: "-1", }, "Why", spoken(` ${hit.title} is here`))),
     judging ? grades(judging) : null);
   return Object.assign(item, { hit, cut: column.cut, column: column.name });
@@ -378,7 +377,7 @@ function draw(root, data) {
   const { columns, failures, judging } = data, places = columns.length + failures.length;
   const grid = (name, parts) => make("div", { class: `grid ${name}` }, parts);
   root.follow = (id) => root.querySelectorAll(".card").forEach((one) => one.classList.toggle("lit", id !== null && one.dataset.id === id));
-  root.replaceChildren(make("div", { class: "board" }, judging ? judgingHint(judging) : null,
+  root.replaceChildren(make("div", { class: "board" }, make("div", { class: "above" }, judging ? judgingHint(judging) : null, notesOf(data.notes)),
     make("div", { class: "sheet", style: `--columns:${places};--wide:${places > 1 ? 208 : 260}px` },
       grid("heads", [...columns.map((column) => head(column, data.slowest)), ...failures.map(failureHead)]),
       columns.length > 1 ? rankStrip(root, columns, places) : null,

@@ -189,7 +189,7 @@ class MessageMiddleware:
             body += received[-1].get("body", b"")
         if received[-1]["type"] == "http.request" and len(body) <= self._largest:
             text = clean_message(body.decode(errors="replace"))
-            if errors := make_errors(text):
+            if errors := [error.model_dump_json(exclude_unset=True) for error in make_errors(text)]:
                 content = errors[0] if len(errors) == 1 else f"[{','.join(errors)}]"
                 await Response(content, 400, media_type="application/json")(scope, receive, send)
                 return

@@ -1,7 +1,4 @@
-"""Standard input and output, read and written by the event loop without threads.
-
-The SDK uses worker threads, which costs four thread switches per call. Streams other than pipes and sockets (a
-terminal, a file, Windows) also use threads here.
+"""Standard input and output: the SDK's transport, with an answer to every line.
 
 The SDK ignores a line that is not a protocol message. Here it is answered with a JSON-RPC error, and the session
 continues.
@@ -12,39 +9,62 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import anyio
 import anyio.to_thread
+from mcp.os.win32.utilities import rebind_std_handle_to_fd
 from mcp.server.stdio import stdio_server
-from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCNotification, jsonrpc_message_adapter
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 
 from workbench.runtime import STOP_SIGNALS, install_signal_handlers
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
-    from mcp.shared.message import SessionMessage
 
     Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_CHUNK_BYTES = 2**18  # bytes per read; a pipe holds 2**16
 
 
 @asynccontextmanager
 async def open_standard_streams(on_close: Callable[[], None] = lambda: None) -> AsyncGenerator[Streams]:
-    """Yield the message streams of a server over stdio; ``on_close`` is called when the client closes its side."""
-    can_wait = _can_wait_on_streams()
-    with _claim_stream(0, os.devnull) as wire_in, _claim_stream(1, None, blocking=not can_wait) as wire_out:
-        writer = StreamWriter(wire_out, in_thread=not can_wait)
-        reader = read_messages(read_lines(wire_in, in_thread=not can_wait), writer, on_close)
-        stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only the methods that these two have
-        async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", writer)) as streams:
+    """Yield the message streams of a server over stdio; ``on_close`` is called when the client closes its side.
+
+    Meanwhile libraries and child processes find an empty stdin, and what they print goes to stderr.
+    """
+    private, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    replies: list[WriteStream[SessionMessage]] = []
+    # not closed at the end, because an abandoned thread may still read it
+    reader = read_messages(os.fdopen(private, "rb", closefd=False), replies, on_close)
+    _replace_stdin(nothing)
+    os.close(nothing)
+    try:
+        # the SDK only iterates over it
+        async with stdio_server(cast("anyio.AsyncFile[str]", reader)) as streams:
+            replies.append(streams[1])
             yield streams
+    except* (BrokenPipeError, anyio.BrokenResourceError):  # the client has left
+        pass
+    finally:
+        _replace_stdin(private)
+
+
+def _replace_stdin(descriptor: int) -> None:
+    os.dup2(descriptor, 0)
+    if sys.platform == "win32":
+        rebind_std_handle_to_fd(0)
 
 
 async def cancel_on_signal(scope: anyio.CancelScope, on_close: Callable[[], None]) -> None:
@@ -60,45 +80,24 @@ async def cancel_on_signal(scope: anyio.CancelScope, on_close: Callable[[], None
         install_signal_handlers()  # the event loop restores the default handlers, which close nothing
 
 
-async def read_lines(descriptor: int, *, in_thread: bool = False) -> AsyncIterator[str]:
-    """Yield the UTF-8 lines of a descriptor until the other side closes; invalid bytes become U+FFFD.
-
-    The last line may lack its newline. ``in_thread`` is required if the event loop cannot wait for the descriptor.
-    """
-    partial: list[bytes] = []
-    while True:
-        if in_thread:
-            chunk = await anyio.to_thread.run_sync(os.read, descriptor, _CHUNK_BYTES)
-        else:
-            await anyio.wait_readable(descriptor)
-            chunk = os.read(descriptor, _CHUNK_BYTES)
-        if not chunk:
-            break
-        *complete, rest = chunk.split(b"\n")
-        for line in complete:
-            yield b"".join((*partial, line)).decode(errors="replace")
-            partial.clear()
-        if rest:
-            partial.append(rest)
-    if partial:
-        yield b"".join(partial).decode(errors="replace")
-
-
 async def read_messages(
-    lines: AsyncIterator[str], writer: StreamWriter, on_close: Callable[[], None]
+    stdin: BinaryIO, replies: Sequence[WriteStream[SessionMessage]], on_close: Callable[[], None]
 ) -> AsyncIterator[str]:
-    """Yield the lines that are protocol messages; answer others with errors, except empty ones."""
-    async for line in lines:
-        text = clean_message(line)
-        answers = make_errors(text) if text else ()
-        for answer in answers:
-            await writer.write(answer + "\n")
-        if text and not answers:
+    """Yield the lines that are protocol messages; answer others with errors in the first of ``replies``.
+
+    Empty lines are skipped. Invalid bytes become U+FFFD.
+    """
+    while line := await anyio.to_thread.run_sync(stdin.readline, abandon_on_cancel=True):
+        text = clean_message(line.decode(errors="replace"))
+        errors = make_errors(text) if text else ()
+        for error in errors:
+            await replies[0].send(SessionMessage(error))
+        if text and not errors:
             yield text
     on_close()
 
 
-def make_errors(line: str) -> Sequence[str]:
+def make_errors(line: str) -> Sequence[JSONRPCError]:
     """Return the JSON-RPC errors for a line; [] if it is a protocol message.
 
     Each request of a batch gets an error. An error has the id of its request, or null if that is unknown.
@@ -125,9 +124,9 @@ def make_errors(line: str) -> Sequence[str]:
     return (_make_error(value.get("id") if isinstance(value, dict) else None, INVALID_REQUEST, message),)
 
 
-def _make_error(key: object, code: int, message: str) -> str:
+def _make_error(key: object, code: int, message: str) -> JSONRPCError:
     known = key if isinstance(key, str | int) and not isinstance(key, bool) else None
-    return json.dumps({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}})
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=message))
 
 
 def clean_message(line: str) -> str:
@@ -143,93 +142,3 @@ def clean_message(line: str) -> str:
     except (ValueError, RecursionError):
         return line
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-class StreamWriter:
-    """Writes text to a descriptor; waits if the reader is slow.
-
-    Args:
-        descriptor: File descriptor to write to, non-blocking unless ``in_thread``.
-        in_thread: Write in a thread; required if the event loop cannot wait for the descriptor.
-    """
-
-    def __init__(self, descriptor: int, *, in_thread: bool = False) -> None:
-        self._descriptor, self._in_thread = descriptor, in_thread
-        self._lock = anyio.Lock()  # tasks take turns, so that lines stay whole
-
-    async def write(self, text: str) -> None:
-        """Write a text. Raises ClosedResourceError if the other side closed the stream."""
-        remainder = memoryview(text.encode())
-        async with self._lock:
-            while remainder:
-                try:
-                    if self._in_thread:
-                        written = await anyio.to_thread.run_sync(os.write, self._descriptor, remainder)
-                    else:
-                        written = os.write(self._descriptor, remainder)
-                    remainder = remainder[written:]
-                except BlockingIOError:
-                    await anyio.wait_writable(self._descriptor)
-                except BrokenPipeError as error:
-                    raise anyio.ClosedResourceError from error
-
-    async def flush(self) -> None:
-        """Do nothing; writes are not buffered."""
-
-
-def _can_wait_on_streams() -> bool:
-    """Return whether the event loop can wait for both streams, and stderr, which must stay blocking, is separate."""
-    if sys.platform == "win32":
-        return False
-    try:
-        states = [os.fstat(descriptor) for descriptor in (0, 1)]
-    except OSError:
-        return False
-    if not all(stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode) for state in states):
-        return False
-    try:
-        return not os.path.samestat(states[1], os.fstat(2))
-    except OSError:  # no stderr
-        return False
-
-
-@contextmanager
-def _claim_stream(descriptor: int, instead: str | None, *, blocking: bool = True) -> Generator[int]:
-    """Yield a private duplicate of a descriptor and redirect the original.
-
-    Args:
-        descriptor: 0 or 1.
-        instead: File for stray reads and prints; None for stderr.
-        blocking: False makes the duplicate non-blocking.
-    """
-    private = os.dup(descriptor)
-    other = os.open(instead, os.O_RDONLY) if instead else _open_stray_output()
-    os.dup2(other, descriptor)
-    os.close(other)
-    _rebind(descriptor)
-    if not blocking and sys.platform != "win32":
-        os.set_blocking(private, False)
-    try:
-        yield private
-    finally:
-        if not blocking and sys.platform != "win32":
-            os.set_blocking(private, True)
-        os.dup2(private, descriptor)
-        os.close(private)
-        _rebind(descriptor)
-
-
-def _open_stray_output() -> int:
-    """Return a duplicate of stderr, or the null device if there is no stderr."""
-    try:
-        return os.dup(2)
-    except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
-
-
-def _rebind(descriptor: int) -> None:
-    """Point the Windows handle of a standard stream, which child processes inherit, to its descriptor."""
-    if sys.platform == "win32":
-        from mcp.os.win32.utilities import rebind_std_handle_to_fd
-
-        rebind_std_handle_to_fd(descriptor)

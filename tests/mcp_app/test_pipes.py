@@ -1,58 +1,62 @@
-"""Standard streams without threads: whole lines, whole texts, and no stray output."""
+"""Standard streams: whole messages, an answer to every line, and no stray output."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
-from mcp_app.stdio import StreamWriter, clean_message, read_lines
+from mcp_app.stdio import clean_message
 from tests.mcp_app.processes import environment
 from workbench.settings import Settings
 
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}\n'
 
 
-@pytest.fixture
-def pipe() -> Iterator[tuple[int, int]]:
-    ends = os.pipe()
-    yield ends
-    for end in ends:
-        try:
-            os.close(end)
-        except OSError:  # closed by the test
-            continue
+ECHO = """
+import anyio
+from mcp_app.stdio import open_standard_streams
+
+async def main():
+    async with open_standard_streams() as (incoming, outgoing), incoming, outgoing:
+        async for message in incoming:
+            await outgoing.send(message)
+
+anyio.run(main)
+"""
 
 
-def lines_of(reading: int) -> list[str]:
-    async def read() -> list[str]:
-        return [line async for line in read_lines(reading)]
+def echo(sent: bytes) -> list[str]:
+    """Return what a server that sends every message back writes."""
+    done = subprocess.run([sys.executable, "-c", ECHO], input=sent, capture_output=True, check=True, timeout=60)
+    assert not done.stderr
+    return done.stdout.decode().splitlines()
 
-    return anyio.run(read)
+
+def message(text: str) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": "said", "params": {"text": text}}, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize(
-    ("sent", "lines"),
+    ("sent", "texts"),
     [
-        (b"one\ntwo\n", ["one", "two"]),
-        (b"one\n\nlast without its end", ["one", "", "last without its end"]),
-        ("Grüße 🌍\n".encode(), ["Grüße 🌍"]),
-        (b"bad \xff byte\n", ["bad � byte"]),
+        (message("one") + b"\n" + message("two") + b"\n", ["one", "two"]),
+        (message("one") + b"\n\n" + message("last without its end"), ["one", "last without its end"]),
+        (message("Grüße 🌍") + b"\n", ["Grüße 🌍"]),
+        (message("bad X byte").replace(b"X", b"\xff") + b"\n", ["bad � byte"]),
         (b"", []),
     ],
+    ids=["lines", "no end", "not ASCII", "not UTF-8", "nothing"],
 )
-def test_lines_come_as_they_were_sent(pipe: tuple[int, int], sent: bytes, lines: list[str]) -> None:
-    reading, writing = pipe
-    os.write(writing, sent)
-    os.close(writing)
-    assert lines_of(reading) == lines
+def test_messages_come_as_they_were_sent(sent: bytes, texts: list[str]) -> None:
+    assert [json.loads(line)["params"]["text"] for line in echo(sent)] == texts
 
 
 @pytest.mark.parametrize(
@@ -68,38 +72,27 @@ def test_a_message_is_cleaned(sent: str, cleaned: str) -> None:
     assert clean_message(sent) == cleaned
 
 
-def test_a_text_larger_than_the_pipe_arrives_whole_while_it_is_read(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    os.set_blocking(writing, False)
+def test_a_text_larger_than_the_pipe_arrives_whole() -> None:
     text = "ä🌍" * 300_000  # 1.8 MB; a pipe holds 64 KB, and cuts fall inside characters
-
-    async def both() -> list[str]:
-        got: list[str] = []
-
-        async def read() -> None:
-            got.extend([line async for line in read_lines(reading)])
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read)
-            await StreamWriter(writing).write(f"{text}\n")
-            os.close(writing)
-        return got
-
-    assert anyio.run(both) == [text]
+    [line] = echo(message(text) + b"\n")
+    assert json.loads(line)["params"]["text"] == text
 
 
-def test_writing_to_a_client_that_has_left_ends_like_a_closed_stream(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    os.close(reading)
-    with pytest.raises(anyio.ClosedResourceError):
-        anyio.run(StreamWriter(writing).write, "too late")
+def test_writing_to_a_client_that_has_left_ends_without_noise() -> None:
+    command = [sys.executable, "-c", ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin and server.stdout and server.stderr
+        server.stdout.close()
+        server.stdin.write((message("too late") + b"\n") * 10)
+        server.stdin.close()
+        assert (server.wait(30), server.stderr.read()) == (0, b"")
 
 
 @pytest.mark.slow
-def test_what_a_library_prints_or_reads_misses_the_wire(pipe: tuple[int, int]) -> None:
+def test_what_a_library_prints_or_reads_misses_the_wire() -> None:
     code = (
         "import anyio, os, subprocess, sys\n"
-        "from mcp_app.stdio import clean_message, open_standard_streams\n"
+        "from mcp_app.stdio import open_standard_streams\n"
         "async def main():\n"
         "    async with open_standard_streams() as streams:\n"
         "        print('stray', flush=True)\n"

@@ -528,7 +528,7 @@ MAX_STYLE_CHARS = 4_000  # characters examined of a style attribute
 COPY_BUTTON = re.compile(r"copy|clipboard", re.IGNORECASE)
 SELECTOR_PART = re.compile(r"([.#])([\w-]+)")
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
-RENAMED_TAGS = {"strike": "s", "amp-img": "img"}  # elements that are like another one
+RENAMED_TAGS = {"strike": "s", "amp-img": "img", "ac:plain-text-body": "pre"}  # elements that are like another one
 UNREAD_TAGS = frozenset((
     "script", "style", "noscript", "template", "svg", "canvas", "iframe", "frame", "object", "embed", "video", "audio",
     "nav", "button", "select", "input", "textarea", "img", "head", "wbr",

@@ -648,7 +648,7 @@ LANGUAGES_BY_SUFFIX = {
 
 
 FEED_DATE = re.compile(  # of RSS and Atom
-    r"<(?:pubDate|lastBuildDate|updated|published|dc:date)\b[^<>]*>\s*+(?:<!\[CDATA\[\s*+)?([^<\]\s][^<\]]{3,39})(?:\]\]>\s*)?</"
+    r"<(?:pubDate|lastBuildDate|updated|published|dc:date|dateModified)\b[^<>]*>\s*+(?:<!\[CDATA\[\s*+)?([^<\]\s][^<\]]{3,39})(?:\]\]>\s*)?</"
 )
 
 

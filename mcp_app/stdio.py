@@ -42,7 +42,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 async def open_standard_streams(on_close: Callable[[], None] = lambda: None) -> AsyncGenerator[Streams]:
     """Yield the message streams of a server over stdio; ``on_close`` is called when the client closes its side.
 
-    Meanwhile libraries and child processes find an empty stdin, and what they print goes to stderr.
+    Libraries and child processes find an empty stdin, and what they print goes to stderr.
     """
     private, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     replies: list[WriteStream[SessionMessage]] = []

@@ -936,7 +936,7 @@ class Results(ResultSequence[_T], Value):
     degraded: tuple[str, ...] = ()  # sentences on what could not be searched
 
 
-STILL_READING = "Documents are still being read; search again when the job has finished."
+STILL_READING = "Documents are still being read; search again when that has finished."
 
 
 def weak_match_text(results: Sequence[object], evidence: Evidence) -> str:

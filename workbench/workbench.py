@@ -234,7 +234,7 @@ class Workbench:
         self.promotions, self.rankers = PromotionService(corpus, self.requests), RankerService(corpus)
         self.answers = AnswerService(corpus, self.requests)
         self.explaining = ExplainService(corpus, self.requests, self.search_service)
-        self.jobs = JobService(corpus)
+        self.jobs = JobService(corpus, self.sources)
         self.folder_work = FolderWork(self.jobs)
         self.crawls = CrawlService(
             corpus,

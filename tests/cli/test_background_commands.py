@@ -9,6 +9,7 @@ from commands import Ran
 
 from workbench import Workbench
 from workbench.storage.job_parts import JobParts
+from workbench.types import Progress
 
 
 def test_a_new_index_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
@@ -44,7 +45,7 @@ def test_an_ingest_is_handed_to_a_worker(workbench: Callable[..., Ran], animals:
 def test_a_search_without_results_reports_that_documents_are_still_being_read(
     workbench: Callable[..., Ran], animals: Path, wb: Workbench
 ) -> None:
-    reading = "Documents are still being read; search again when the job has finished."
+    reading = "Documents are still being read; search again when that has finished."
     workbench("ingest", str(animals), "--source", "Animals", "--background")
     ran = workbench("search", "cats")
     assert ran.out == "No results yet.\n" and reading in ran.err
@@ -55,6 +56,28 @@ def test_a_search_without_results_reports_that_documents_are_still_being_read(
     worker.stop()
     found = workbench("search", "gearbox", "--strategy", "keyword")
     assert "No results. Widen the scope" in found.out and reading not in found.err
+
+
+def test_a_search_reports_what_a_command_reads_in_its_scope_until_it_ends(
+    workbench: Callable[..., Ran], animals: Path, wb: Workbench
+) -> None:
+    reading = "Documents are still being read; search again when that has finished."
+    for name in ("Empty", "Queued"):
+        wb.sources.create(name)
+    looks: list[tuple[Ran, Ran]] = []
+
+    def look(progress: Progress) -> None:
+        if not looks:  # nothing is stored yet
+            looks.append((workbench("search", "cats"), workbench("search", "cats", "--source", "Empty")))
+
+    wb.ingest(animals, source="Animals", on_progress=look)
+    ((everywhere, elsewhere),) = looks
+    assert everywhere.out == "No results yet.\n" and reading in everywhere.err
+    assert "No results. Widen the scope" in elsewhere.out and reading not in elsewhere.err
+    assert reading not in workbench("search", "gearbox", "--strategy", "keyword").err
+    wb.jobs.enqueue_ingest([animals], source="Queued")
+    assert reading in workbench("search", "cats", "--source", "Queued").err
+    assert reading not in workbench("search", "cats", "--source", "Empty").err
 
 
 def test_a_job_is_shown_with_its_parts_and_the_workers_that_have_one(

@@ -101,7 +101,7 @@ def test_a_search_without_results_reports_that_documents_are_still_being_read(
 ) -> None:
     wb.jobs.enqueue_ingest(papers, source="Papers")
     found = agent("search_knowledge_base", query="kelp")
-    reading = "Documents are still being read; search again when the job has finished."
+    reading = "Documents are still being read; search again when that has finished."
     assert (found["results"], found["suggestion"]) == ([], reading) and reading in found["degraded"]
 
 

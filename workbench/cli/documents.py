@@ -75,10 +75,7 @@ def _enqueue_ingest(wb: Workbench, arguments: argparse.Namespace, out: Output) -
         wb.indexes.get(arguments.index)  # an unknown index or project fails here, not later in the job
     place = LocationNames(project=arguments.project, folder=arguments.folder)
     title = arguments.source or source_title([expand_home(path) for path in arguments.paths]) or UPLOADS_TITLE
-    source = wb.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
-    job = wb.jobs.enqueue_ingest(
-        arguments.paths, source=title, **place, tags=arguments.tag, index=arguments.index, source_id=source.id
-    )
+    job = wb.jobs.enqueue_ingest(arguments.paths, source=title, **place, tags=arguments.tag, index=arguments.index)
     return out.job(job.id, {"job": job.id, "title": job.title, "status": job.status})
 
 

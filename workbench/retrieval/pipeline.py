@@ -208,7 +208,7 @@ def _search(query: Query) -> SearchResult:
     nodes = request.trace.found = rank_nodes(query)
     note_lost_replica(request)
     passages = to_passages(nodes, request.draw_page)
-    if not passages and not request.index.is_attached and (note := request.store.describe_changes()):
+    if not passages and not request.index.is_attached and (note := request.store.describe_changes(request.scope)):
         request.trace.note(note)
     with request.trace.stage(TimedStep.EVIDENCE):
         evidence = judge_evidence(query, nodes)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
-from workbench.services.checks import UPLOADS_TITLE
+from workbench.errors import Conflict, InvalidInput, list_choices
 from workbench.services.corpus import Corpus
+from workbench.services.sources import UPLOADS_TITLE, LocationNames, SourceService
 from workbench.storage.jobs import FINISHED_STATUSES, Job, Jobs, LogLine, Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
@@ -22,8 +21,8 @@ WORKER_START_S = 10  # seconds in which a worker that was just started reports t
 class JobService:
     """Operations on jobs of all kinds; those specific to crawls are in ``CrawlService``."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, corpus: Corpus, sources: SourceService) -> None:
+        self._corpus, self._sources = corpus, sources
         self.queue = Queue(corpus.database.url)
         self.table = table = Jobs(corpus.database, self.queue)
         self.get, self.count, self.with_parameters = table.get, table.count, table.with_parameters
@@ -80,11 +79,9 @@ class JobService:
         parameters = {"paths": places, "source": source, "project": project, "folder": folder, "tags": list(tags)}
         if left_out:
             parameters["left_out"] = left_out
-        if source_id is None and source and source.startswith("src_"):
-            source_id = self._corpus.sources.find(source).id
-        elif source_id is None and source and source != UPLOADS_TITLE and not project:
-            with suppress(NotFound):  # the job will create it
-                self._corpus.sources.find(source)  # an ambiguous title fails now, not when the job starts
+        if source_id is None:
+            place = LocationNames(project=project, folder=folder)
+            source_id = self._sources.ensure(source or UPLOADS_TITLE, **place, tags=tags, for_ingest=True).id
         return self.enqueue("ingest", title, parameters | {"index": index}, files=files, source_id=source_id)
 
     def enqueue_document(
@@ -102,6 +99,8 @@ class JobService:
 
         With ``document``, the id of an existing one, replace its content as ``DocumentService.update`` does.
         """
+        if source is None and document is None:
+            source = self._sources.ensure(UPLOADS_TITLE, for_ingest=True).id
         parameters: JsonObject = {"paths": [str(path)] if path else [], "source": source, "update": document}
         parameters["document"] = {"title": title, "url": url, "metadata": dict(metadata or {})}
         files = [] if text is None else [("text.md", text.encode())]

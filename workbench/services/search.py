@@ -350,7 +350,7 @@ class SearchService:
         """Add a note if the index is out of date, since an ingest fills only the default or a given index."""
         index = request.index
         if index.is_attached:
-            note = request.store.describe_changes()
+            note = request.store.describe_changes(request.scope)
             if note:
                 request.trace.note(note)
             return

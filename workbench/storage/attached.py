@@ -576,7 +576,7 @@ class AttachedStore(PassageStore):
         super().__init__(database, index, reader)
         self.table = table
 
-    def describe_changes(self) -> str:
+    def describe_changes(self, scope: ResolvedScope) -> str:
         """Return a note if the table has changed since its rows were last read, else "".
 
         Counters of the server may change without a change of the rows, so those of a small table are read again.

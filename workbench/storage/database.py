@@ -479,6 +479,10 @@ class Database:
                 self._pool = None
 
 
+# of a lock; the same expression is in job_parts.sql
+NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
+
+
 class Table:
     """One or more tables of a database, with their statements; arguments as in ``statement``."""
 
@@ -503,6 +507,19 @@ class Table:
 
     def _value(self, name: str, values: Values = (), **parts: str) -> Any:  # noqa: ANN401 - the type of its column
         return next(iter(self._column(name, values, **parts)), None)
+
+    @contextmanager
+    def hold(self, name: str) -> Generator[bool]:
+        """Hold a name, such as a job's id, for this process inside the block; yields False if another process holds it.
+
+        The lock belongs to a separate connection, so it always ends with the process.
+        """
+        with (
+            translate_errors(self._database.url),
+            connect(self._database.url) as connection,
+            hold_lock(connection, NAME_AS_NUMBER, name, waits=False) as ours,
+        ):
+            yield ours
 
 
 def _check_connection(connection: psycopg.Connection[Any]) -> None:

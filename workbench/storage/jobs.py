@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from importlib.util import find_spec
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
@@ -23,13 +22,10 @@ from workbench.storage.database import (
     Table,
     check_reachable,
     clean_parameters,
-    connect,
-    hold_lock,
     new_id,
     read_connect_timeout,
     session_arguments,
     statement,
-    translate_errors,
 )
 from workbench.storage.job_parts import EmbeddingParts, JobFiles, JobParts
 from workbench.types import JsonValue, Progress, Value, duration_text
@@ -120,8 +116,6 @@ def name_queues(kinds: Iterable[str]) -> list[str]:
 
 FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
-# of a lock; the same expression is in job_parts.sql
-NAME_AS_NUMBER = sql.SQL("hashtextextended(%s, 7215004)")
 STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
 SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
 WORKER_FAILS = "The worker fails and is started again every few seconds: "  # then its last line
@@ -400,19 +394,6 @@ class Jobs(Table):
         """Return the last log lines after a line's id, oldest first."""
         parameters = {"job_id": job_id, "after": after, "limit": limit}
         return [LogLine(**row) for row in self._rows("job_log_list", parameters)]
-
-    @contextmanager
-    def hold(self, job_id: str) -> Generator[bool]:
-        """Hold a job, or any name, for this process inside the block; yields False if another process holds it.
-
-        The lock belongs to a separate connection, so it always ends with the process.
-        """
-        with (
-            translate_errors(self._database.url),
-            connect(self._database.url) as connection,
-            hold_lock(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
-        ):
-            yield ours
 
 
 # The queue's tables: procrastinate's schema, updated under the migrations' lock

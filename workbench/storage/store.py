@@ -96,9 +96,10 @@ class PassageStore:
         """Yield one connection for the statements of one search. Raises StorageError if the database is unreachable."""
         return self._reader.reading()
 
-    def describe_changes(self) -> str:
-        """Return a note if documents, or rows of an attached table, are still missing in the index, else ""."""
-        return STILL_READING if self._reader.rows(statement("job_reads_documents"))[0]["reads"] else ""
+    def describe_changes(self, scope: ResolvedScope) -> str:
+        """Return a note if documents in scope, or rows of an attached table, are missing in the index, else ""."""
+        values = {"sources": None if scope.source_ids is None else list(scope.source_ids)}
+        return STILL_READING if self._reader.rows(statement("sources_being_read"), values)[0]["reads"] else ""
 
     # Vectors, which an attached index (``workbench.storage.attached``) has elsewhere
 

@@ -28,8 +28,13 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
 -- job_unfinished: jobs of a kind that wait or run, oldest first
 SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
--- job_reads_documents: whether an ingest or a crawl waits or runs
-SELECT EXISTS (SELECT FROM jobs WHERE kind IN ('ingest', 'crawl') AND status IN ('queued', 'running')) AS reads
+-- sources_being_read: whether a job or another process, which holds the source's id, reads documents into any of some sources
+SELECT EXISTS (
+    SELECT FROM (SELECT id AS holder FROM sources WHERE %(sources)s::text[] IS NULL OR id = ANY(%(sources)s)) AS searched
+    WHERE NOT {job_part_gone} OR EXISTS (
+        SELECT FROM jobs WHERE source_id = holder AND kind IN ('ingest', 'crawl') AND status IN ('queued', 'running')
+    )
+) AS reads
 
 -- job_with_parameters: the newest job of a kind whose parameters include the given ones, optionally only waiting or running ones
 SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s

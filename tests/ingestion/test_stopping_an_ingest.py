@@ -11,7 +11,8 @@ import pytest
 from workbench import Workbench
 from workbench.errors import Cancelled
 from workbench.ingestion.incoming import text_item
-from workbench.ingestion.prefetch import WriteBehind, prefetch
+from workbench.ingestion.pipeline import prefetch
+from workbench.ingestion.writing import WriteBehind
 from workbench.services.documents import IngestOptions
 
 

@@ -7,11 +7,15 @@ bytes are limited; a larger document is read after all those before it have been
 
 from __future__ import annotations
 
+import queue
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TypeVar
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import MB
@@ -19,11 +23,17 @@ from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
 from workbench.ingestion.metadata import UNREAD_DATES, document_date, has_unread_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
-from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
 from workbench.ingestion.readers.isolation import ParserProcess, ReadingOptions
-from workbench.ingestion.writing import CutDocument, IndexWriter, WrittenDocument
+from workbench.ingestion.writing import (
+    CANCEL_CHECK_INTERVAL_S,
+    CLOSE_TIMEOUT_S,
+    CutDocument,
+    IndexWriter,
+    WriteBehind,
+    WrittenDocument,
+)
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
 from workbench.storage.job_parts import Part, PartsLease
@@ -263,6 +273,108 @@ def _parse_notes(stored: Mapping[str, JsonValue]) -> DocumentNotes:
     counts = stored["left_out"] if isinstance(stored["left_out"], Mapping) else {}
     counts = {what: count for what, count in counts.items() if isinstance(count, int)}
     return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)
+
+
+# --- Prefetching in a thread within a byte budget ---
+
+T = TypeVar("T")
+_END_MARKER = object()
+MAX_PREFETCHED = 256  # items
+
+
+def prefetch(items: Iterable[T], ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
+    """Yield items in order while a thread computes the next ones; exceptions are also raised in order.
+
+    ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
+    current item, but waits only briefly, as that may be a large document.
+    """
+    waiting: queue.Queue[object] = queue.Queue(maxsize=MAX_PREFETCHED)
+    stopped = threading.Event()
+
+    def offer(item: object) -> bool:
+        while not stopped.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def produce() -> None:
+        try:
+            for item in items:
+                if not offer(item):
+                    return
+                del item
+            offer(_END_MARKER)
+        except BaseException as error:  # noqa: BLE001 - passed to the consumer, which raises it
+            offer(_Raised(error))
+
+    thread = threading.Thread(target=copy_context().run, args=(produce,), name="read-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item = _next_item(waiting, ask)
+            if item is _END_MARKER:
+                return
+            if isinstance(item, _Raised):
+                raise item.error
+            yield item  # pyright: ignore[reportReturnType]
+            del item  # release it while waiting for the next one
+    finally:
+        stopped.set()
+        thread.join(CLOSE_TIMEOUT_S)
+
+
+def _next_item(waiting: queue.Queue[object], ask: Callable[[], None] | None) -> object:
+    while True:
+        try:
+            return waiting.get(timeout=None if ask is None else CANCEL_CHECK_INTERVAL_S)
+        except queue.Empty:
+            if ask is not None:
+                ask()
+
+
+class ByteBudget:
+    """A budget of bytes for prefetched items. An item larger than the whole budget is admitted alone."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._taken = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def fits(self, size: int) -> bool:
+        """Return whether ``take`` would return without waiting."""
+        with self._changed:
+            return self._fits(size)
+
+    def take(self, size: int) -> bool:
+        """Take bytes from the budget, waiting if necessary; return False if the budget was closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._fits(size))
+            self._taken += size
+            return not self._closed
+
+    def give_back(self, size: int) -> None:
+        """Return bytes to the budget."""
+        with self._changed:
+            self._taken -= size
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wake all waiting threads; no further items are needed."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _fits(self, size: int) -> bool:
+        return self._taken == 0 or self._taken + size <= self._size
+
+
+class _Raised:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 # --- The pipeline ---

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import Any
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from workbench.errors import Cancelled, NotFound, UnreadableDocument
 from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, Tokenize, cut_spans
@@ -22,7 +25,6 @@ from workbench.ingestion.embedding import (
     split_windows,
 )
 from workbench.ingestion.metadata import about_document
-from workbench.ingestion.prefetch import WriteBehind
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection, Database, statement
 from workbench.storage.documents import Documents, NewDocument
@@ -157,18 +159,13 @@ class IndexWriter:
         components: Parser and transformations that the index names.
         """
         self._components = components
-        self._documents, self._indexes, self._store, self._encoder = documents, indexes, store, encoder
+        self._documents, self._indexes, self._store, self.encoder = documents, indexes, store, encoder
         self._reuse, self._hands = [store, *reuse], hands
-
-    @property
-    def encoder(self) -> Encoder:
-        """The model of the index."""
-        return self._encoder
 
     @property
     def embeds_here(self) -> bool:
         """True if the model runs in this process, so that a trial costs nothing."""
-        return self._encoder.has_token_vectors
+        return self.encoder.has_token_vectors
 
     @property
     def batch(self) -> int:
@@ -193,7 +190,7 @@ class IndexWriter:
         content, tokens = _make_input(document), self._tokens(on_batch)
         spans = self._cut_spans(content, tokens, on_batch)
         if self._components is not None:
-            cut = self._components.cut(content, tokens, self._encoder.max_tokens, spans, on_batch)
+            cut = self._components.cut(content, tokens, self.encoder.max_tokens, spans, on_batch)
         else:
             cut = spans or []
         labels = document.metadata.get("page_labels")
@@ -217,13 +214,13 @@ class IndexWriter:
             return BuildCost(documents=1)
         content, tokens = _make_input(document), self._tokens(on_batch)
         spans = self._cut_spans(content, tokens, on_batch)
-        return self._components.estimate(content, tokens, self._encoder.max_tokens, spans)
+        return self._components.estimate(content, tokens, self.encoder.max_tokens, spans)
 
     def _tokens(self, on_batch: OnBatch | None) -> Tokenize:
         def token_spans(part: str) -> list[Span]:
             if on_batch is not None:
                 on_batch(0)
-            return self._encoder.token_spans(part)
+            return self.encoder.token_spans(part)
 
         return token_spans
 
@@ -234,9 +231,9 @@ class IndexWriter:
         """
         if is_component(self.index.chunker):
             return None
-        options: dict[str, Any] = {**self.index.chunker_options, "limit": self._encoder.max_tokens}
+        options: dict[str, Any] = {**self.index.chunker_options, "limit": self.encoder.max_tokens}
         if self.index.chunker == "semantic":
-            options["embed"] = lambda sentences: self._encoder.encode(sentences, on_batch=on_batch).vectors
+            options["embed"] = lambda sentences: self.encoder.encode(sentences, on_batch=on_batch).vectors
         return cut_spans(self.index.chunker, document, tokens, options)
 
     def embed(
@@ -248,8 +245,8 @@ class IndexWriter:
         """Embed the passages of documents in order, reusing stored vectors of the same texts."""
         passages = (passage for document in documents for passage in document.passages)
         if self._hands is not None and sum(len(document.passages) for document in documents) >= MIN_SHARED_PASSAGES:
-            return SharedEmbedding(self._encoder, self._reuse, self._hands, on_batch, on_known).embed(passages)
-        return embed_passages(passages, self._encoder, self._reuse, on_batch, on_known)
+            return SharedEmbedding(self.encoder, self._reuse, self._hands, on_batch, on_known).embed(passages)
+        return embed_passages(passages, self.encoder, self._reuse, on_batch, on_known)
 
     def write(
         self,
@@ -293,12 +290,73 @@ class IndexWriter:
     def help(self, ask: OnBatch) -> None:
         """Embed a waiting part for another worker on the same job; ``ask`` is as ``on_batch`` of ``cut_passages``."""
         if self._hands is not None:
-            help_to_embed(self._hands, self._encoder, ask)
+            help_to_embed(self._hands, self.encoder, ask)
 
     def _store_document(self, connection: Connection, document: NewDocument | StoredDocument) -> WrittenDocument:
         if isinstance(document, StoredDocument):
             return WrittenDocument(document.id, added=False)
         return WrittenDocument(*self._documents.write(connection, document))
+
+
+# --- Writing in a thread, rolled back on cancellation ---
+
+T = TypeVar("T")
+CLOSE_TIMEOUT_S = 0.5  # seconds
+CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
+
+
+class WriteBehind:
+    """Runs one transaction at a time, in order. Leaving the context with an error rolls back the current one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="write")
+        self._last: Future[None] | None = None
+        self._connection: Connection | None = None
+        self._lock = Lock()
+
+    def submit(self, write: Callable[[Connection], T], then: Callable[[T], None]) -> None:
+        """Call ``write(connection)`` in a transaction, and ``then`` with its result after the commit."""
+        self._last = self._pool.submit(self._run, write, then)
+
+    def wait(self, ask: Callable[[], None]) -> None:
+        """Wait for the submitted writes; ``ask`` is called repeatedly and may raise to stop.
+
+        Raises:
+            StorageError: A write failed.
+        """
+        if self._last is not None:
+            while not wait([self._last], timeout=CANCEL_CHECK_INTERVAL_S).done:
+                ask()
+            self._last.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and self._last is not None and not wait([self._last], timeout=CLOSE_TIMEOUT_S).done:
+            self._give_up(self._last)
+        self._pool.shutdown()
+
+    def _run(self, write: Callable[[Connection], T], then: Callable[[T], None]) -> None:
+        with self._database.transaction() as connection:
+            with self._lock:
+                self._connection = connection
+            try:
+                result = write(connection)
+            finally:
+                with self._lock:
+                    self._connection = None
+        then(result)
+
+    def _give_up(self, writing: Future[None]) -> None:
+        """Cancel the statements of a write until it ends; between statements there is nothing to cancel."""
+        while not wait([writing], timeout=CANCEL_CHECK_INTERVAL_S).done:
+            with self._lock:  # so that the connection is not reused at the same time
+                if self._connection is not None:
+                    self._connection.cancel_safe()
 
 
 # --- Building an index from stored documents, reusing stored vectors ---
@@ -458,7 +516,7 @@ class IndexBuilder:
         for document_id in document_ids:
             stop_if_asked(0)
             try:
-                document = self._load(document_id)
+                document = load_document(self._documents, document_id)
             except NotFound:  # deleted after it was listed
                 continue
             try:
@@ -481,11 +539,9 @@ class IndexBuilder:
         for document_id in self._documents.list_missing(self.index.name, self.index.dataset):
             stop_if_asked()
             with suppress(NotFound, UnreadableDocument):  # the build reports these
-                cost = cost.plus(self._writer.estimate(self._load(document_id), stop_if_asked))
+                document = load_document(self._documents, document_id)
+                cost = cost.plus(self._writer.estimate(document, stop_if_asked))
         return cost
-
-    def _load(self, document_id: str) -> StoredDocument:
-        return load_document(self._documents, document_id)
 
     def _write(
         self, batch: CutBatch, embedded: EmbeddedPassages, parts: PartsLease | None, connection: Connection

@@ -24,7 +24,7 @@ from evals.test_set import FolderCorpus, Judgment, Question, TestSet
 from evals.test_sets.exchange import locate_quote
 from evals.test_sets.folders import EMPTY_TITLE
 from workbench.errors import InvalidInput
-from workbench.ingestion.chunking import ChunkInput, chunk
+from workbench.ingestion.chunking import ChunkInput, cut_spans
 from workbench.ingestion.incoming import IngestItem
 from workbench.ingestion.text import normalise
 from workbench.models.encoder import Encoder, OnBatch
@@ -83,7 +83,7 @@ def reproduce_published(
     passages: list[Range] = []
     for key, text in texts.items():
         options = {"size": size, "overlap": overlap, "limit": UNLIMITED_TOKENS}
-        spans = chunk(chunker, ChunkInput("", text, "text"), tokenize_cl100k, options)
+        spans = cut_spans(chunker, ChunkInput("", text, "text"), tokenize_cl100k, options)
         passages += [(key, span.start, span.end) for span in spans]
     vectors = encoder.encode([texts[key][start:end] for key, start, end in passages], on_batch=on_batch).vectors
     question_vectors = np.stack([encoder.encode_query(question.text).vector for question in test_set.questions])

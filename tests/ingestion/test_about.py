@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ingestion.tokens import word_spans
-from workbench.ingestion.chunking import ChunkInput, chunk
+from tests.ingestion.tokens import chunk, word_spans
+from workbench.ingestion.chunking import ChunkInput
 from workbench.ingestion.metadata import About, about_document, file_name_words
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
+from tests.ingestion.tokens import chunk
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage
 from workbench.ingestion.chunking.chunkers import has_words
 from workbench.ingestion.text import normalise
 from workbench.models.hashing import HashEncoder

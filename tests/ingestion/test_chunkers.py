@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.ingestion.tokens import chunk
 from workbench.errors import InvalidInput
-from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, ChunkInput, chunk
+from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, ChunkInput
 
 WORD = re.compile(r"\w+")
 

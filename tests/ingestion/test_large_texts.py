@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.ingestion import large_text_process
+from tests.ingestion.tokens import chunk
 from workbench import Scope, Workbench
 from workbench.ingestion import embedding, writing
-from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, spans
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput, spans
 from workbench.ingestion.readers.pdf.layout import SPLIT_MARK
 from workbench.ingestion.readers.plain_text import FEED_DATE
 from workbench.models.hashing import HashEncoder

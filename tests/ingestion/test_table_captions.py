@@ -7,8 +7,8 @@ from pathlib import PurePath
 import pytest
 
 from tests.ingestion.files import statement_pdf
-from tests.ingestion.tokens import word_spans
-from workbench.ingestion.chunking import ChunkInput, chunk
+from tests.ingestion.tokens import chunk, word_spans
+from workbench.ingestion.chunking import ChunkInput
 from workbench.ingestion.chunking.spans import CutPassage
 from workbench.ingestion.metadata import about_document
 from workbench.ingestion.readers.formats import read_bytes

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.ingestion.tables.statements import Statement, statement
-from tests.ingestion.tokens import word_spans
-from workbench.ingestion.chunking import ChunkInput, chunk
+from tests.ingestion.tokens import chunk, word_spans
+from workbench.ingestion.chunking import ChunkInput
 from workbench.ingestion.readers.formats import read_bytes
 
 STATEMENTS = 30

@@ -12,9 +12,9 @@ import pytest
 from pptx import Presentation
 from pptx.util import Inches
 
-from tests.ingestion.tokens import word_spans
+from tests.ingestion.tokens import chunk, word_spans
 from workbench import Workbench
-from workbench.ingestion.chunking import ChunkInput, chunk
+from workbench.ingestion.chunking import ChunkInput
 from workbench.ingestion.readers.formats import read_bytes
 
 YEARS = "Year ended May 31,"

@@ -1,14 +1,6 @@
 """Chunkers, which cut documents into passages."""
 
-from workbench.ingestion.chunking.chunkers import (
-    CHUNKERS,
-    DEFAULT_CHUNKER,
-    Chunker,
-    Spans,
-    chunk,
-    complete_options,
-    cut_spans,
-)
+from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Spans, complete_options, cut_spans
 from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Tokenize
 from workbench.ingestion.chunking.task import CuttingTask
 
@@ -16,13 +8,11 @@ __all__ = [
     "CHUNKERS",
     "DEFAULT_CHUNKER",
     "ChunkInput",
-    "Chunker",
     "CutPassage",
     "CuttingTask",
     "Piece",
     "Spans",
     "Tokenize",
-    "chunk",
     "complete_options",
     "cut_spans",
 ]

@@ -605,8 +605,7 @@ def _embed_atoms(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarra
 
     This bounds the vectors in memory while comparing neighbours.
     """
-    if task.embed is None:
-        raise InvalidInput("The chunker 'semantic' needs the option 'embed' to compare sentences.")
+    assert task.embed is not None  # checked by ``cut_spans``
     last = len(atoms) - 1
     before: list[np.ndarray] = []
     for first in range(0, len(atoms), SLICE_ATOMS):
@@ -733,13 +732,6 @@ CHUNKERS: dict[str, Chunker] = {
         Chunker("code", "Functions and classes kept whole.", chunk_code, (SIZE_PARAMETER, SMALL_PARAMETER)),
     )
 }
-
-
-def chunk(
-    name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None
-) -> list[CutPassage]:
-    """Cut a document as ``cut_spans`` does, and return a list."""
-    return list(cut_spans(name, document, tokens, options))
 
 
 def cut_spans(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None) -> Spans:

@@ -24,10 +24,7 @@ MAX_CAPTION_BLOCKS = 3  # short blocks before a table that may name it: heading,
 MAX_CAPTION_LINE_CHARS = 200  # characters of such a line; longer ones are prose
 MAX_COLUMN_NAMES_CHARS = 120  # characters of the column names
 MIN_RUNNING_PAGES, MIN_RUNNING_SHARE = 5, 0.2  # pages, and share of pages, above which a heading is a running header
-MIN_COVERED_PAGES, MIN_COVERED_SHARE = (
-    10,
-    0.25,
-)  # pages, and share of a document, above which a heading is uninformative
+MIN_COVERED_PAGES, MIN_COVERED_SHARE = 10, 0.25  # pages, and share of a document, that make a heading uninformative
 RULE = re.compile(r"[-*_\s]+")
 MARKUP = re.compile(r"\*\*|__|`")
 AMOUNT = re.compile(r"[$€£¥%]|\d[,.]\d|\(\d")  # a cell with a figure is not a column name

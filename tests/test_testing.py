@@ -14,9 +14,10 @@ import pytest
 from nltk.pathsec import open as open_strictly
 
 from tests.evals.conftest import lines
+from tests.ingestion.tokens import chunk
 from workbench import Workbench
 from workbench.errors import InvalidInput
-from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput
 from workbench.models.encoder import EncodedTexts
 from workbench.models.hashing import HashEncoder
 from workbench.models.minilm import MiniLMEncoder

@@ -6,7 +6,6 @@ Each function exercises the object and raises ``ConformanceError``, an Assertion
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from workbench.errors import InvalidInput, describe_fault
+from workbench.ingestion.components import Locator
 from workbench.retrieval.own import OwnHit, OwnRetrieval, RetrieverFault, make_ask
 
 if TYPE_CHECKING:
@@ -281,9 +281,16 @@ def _make_cut(chunker: object) -> Callable[[str], list[tuple[int, int]]]:
         else:
             passages = list(cast("Callable[[str], Sequence[object]]", chunker)(text))
         spans: list[tuple[int, int]] = []
+        locator = Locator(text)
         for passage in passages:
-            before = spans[-1] if spans else (-1, 0)
-            spans.append(_locate(text, passage, before) if isinstance(passage, str) else _read_span(passage))
+            if not isinstance(passage, str):
+                spans.append(_read_span(passage))
+            elif (span := locator.find(passage)) is not None:
+                spans.append(span)
+            elif not passage.strip():  # an empty span after the previous one
+                spans.append((spans[-1][1], spans[-1][1]) if spans else (0, 0))
+            else:
+                raise _NotInText(f"a passage is not part of the text: {passage.strip()[:60]!r}")
         return spans
 
     return cut
@@ -295,18 +302,6 @@ def _read_span(passage: object) -> tuple[int, int]:
             return start, end
         case _:
             raise TypeError(f"a passage is a text or (start, end), not {passage!r}")
-
-
-def _locate(text: str, passage: str, before: tuple[int, int]) -> tuple[int, int]:
-    """Return the span of a passage, ignoring white space: right after the previous one, later, or anywhere."""
-    if not passage.strip():
-        return before[1], before[1]
-    pattern = re.compile(r"\s+".join(re.escape(word) for word in passage.split()))
-    gap = len(text[before[1] :]) - len(text[before[1] :].lstrip())
-    found = pattern.match(text, before[1] + gap) or pattern.search(text, before[0] + 1) or pattern.search(text)
-    if found is None:
-        raise _NotInText(f"a passage is not part of the text: {passage.strip()[:60]!r}")
-    return found.span()
 
 
 def _judge_spans(text: str, spans: Sequence[tuple[int, int]], max_chars: int | None) -> list[str]:

@@ -156,7 +156,7 @@ def test_a_sentence_window_is_shown_around_its_sentence(drinks: Workbench) -> No
 
 def test_texts_are_found_in_order_and_white_space_is_ignored() -> None:
     text = "again.\n\nOne  two. again. Three\tfour. again."
-    locator = components._Locator(text)  # pyright: ignore[reportPrivateUsage]
+    locator = components.Locator(text)
     assert [locator.find(part) for part in ("again.", "One two.", "again.", "Threefour.", "again.")] == [
         (0, 6), (8, 17), (18, 24), (25, 36), (37, 43),
     ]  # fmt: skip

@@ -297,7 +297,7 @@ class IndexComponents:
         from llama_index.core.schema import NodeRelationship, TextNode
 
         nodes = _call(self._parser_name, self._parser, [whole])
-        locator = _Locator(document.text)
+        locator = Locator(document.text)
         parents = {node.node_id: node.parent_node.node_id if node.parent_node else "" for node in nodes}
         found = {node.node_id: locator.find(_get_text(node), parents[node.node_id]) for node in nodes}
         leaves = [node for node in nodes if not node.child_nodes and _get_text(node).strip()]
@@ -347,7 +347,7 @@ class IndexComponents:
             }
             self._results.keep_component_results({key: nodes for key, nodes in fresh.items() if nodes != same[key]})
             results |= fresh
-        locator = _Locator(document.text)
+        locator = Locator(document.text)
         return [
             _apply(cast("dict[str, Any]", node), [cuts[place] for place in places], locator, whole)
             for key, places in groups
@@ -456,7 +456,7 @@ def _dump(node: BaseNode, place: int | None) -> JsonValue:
     }
 
 
-def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: _Locator, whole: Document) -> _Cut:
+def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: Locator, whole: Document) -> _Cut:
     """Return the passage of a transformed node."""
     from llama_index.core.schema import NodeRelationship, TextNode
 
@@ -497,7 +497,7 @@ def _finish(cut: _Cut, tokens: Tokenize, limit: int) -> CutPassage:
 # Locating the texts of nodes in the document
 
 
-class _Locator:
+class Locator:
     """Finds texts in a document, ignoring white space."""
 
     def __init__(self, text: str) -> None:

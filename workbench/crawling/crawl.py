@@ -206,16 +206,15 @@ class Crawl:
                 await storing
 
     async def _wait(self) -> None:
-        if self._visits:
-            with mark_slow_step():  # visits have timeouts, and requested pauses a limit
-                done, self._visits = await asyncio.wait(
-                    self._visits, timeout=POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
-                )
-            for task in done:
-                task.result()
-        else:
-            with mark_slow_step():
+        with mark_slow_step():  # visits have timeouts, and requested pauses a limit
+            if not self._visits:
                 await asyncio.sleep(POLL_INTERVAL_S / 4)
+                return
+            done, self._visits = await asyncio.wait(
+                self._visits, timeout=POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        for task in done:
+            task.result()
 
     async def _visit(self, entry: Entry) -> None:
         try:

@@ -241,14 +241,8 @@ def _extract_html(fetched: Response) -> Page:
     root = parse_page(decode_text(fetched.body, fetched.url, declared))
     if root is None:
         return Page("page.md", b"")
-    base = (
-        canonicalize(
-            next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""),
-            fetched.url,
-            keeps_sessions=True,
-        )
-        or fetched.url
-    )
+    given = next((base.get("href") for base in root.iterfind(".//base") if base.get("href")), "")
+    base = canonicalize(given, fetched.url, keeps_sessions=True) or fetched.url
     metas = [tag for tag in root.iterfind(".//meta") if not any(True for _ in tag.iterancestors("template"))]
     robots = ("robots", AGENT_TOKEN.lower())
     own = [tag.get("content", "") for tag in metas if tag.get("name", "").strip().lower() in robots]

@@ -159,7 +159,7 @@ class SharedEmbedding:
         on_known: Called with the number of passages that needed no embedding.
         """
         self._encoder, self._stores, self._hands = encoder, stores, hands
-        self._on_batch, self._on_known = on_batch or _ignore_count, on_known or _ignore_count
+        self._on_batch, self._on_known = on_batch or (lambda _: None), on_known or (lambda _: None)
         self._file = VectorFile()
         self._row_of: dict[bytes, int] = {}
         self._hashes: list[bytes] = []  # for every passage, in order
@@ -275,7 +275,3 @@ def embed_waiting_parts(
 
     while not should_stop() and (part := hands.take()) is not None:
         embed_part(hands, part, index_encoder(part.model), ask)
-
-
-def _ignore_count(_: int) -> None:
-    """Ignore the count."""

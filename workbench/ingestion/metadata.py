@@ -14,13 +14,8 @@ from unicodedata import combining, normalize
 from workbench.types import JsonValue, format_left_out
 
 OWN_TITLE_KEY = "pdf_title"  # the title property of a PDF whose first heading is used as title
-DESCRIPTION_KEYS = (
-    "description",
-    "summary",
-    OWN_TITLE_KEY,
-    "subject",
-    "keywords",
-)  # front matter, HTML meta tags, properties
+# in front matter, HTML meta tags and properties
+DESCRIPTION_KEYS = ("description", "summary", OWN_TITLE_KEY, "subject", "keywords")
 CONTENTS_HEADINGS = frozenset(("table of contents", "contents", "index", "inhaltsverzeichnis", "inhalt"))  # not titles
 UNINFORMATIVE_NAMES = frozenset(
     ("index", "readme", "document", "untitled", "main", "text", "download", "upload", "file")

@@ -242,3 +242,9 @@ def test_a_page_has_the_date_of_its_last_change_that_it_names_rather_than_one_of
 def test_a_charset_declared_after_long_comments_is_used() -> None:
     page = f"<html><head><!-- {'x' * 9_000} --><meta charset='euc-jp'></head><body><p>鍵</p></body></html>"
     assert read_bytes(page.encode("euc_jp"), "page.html").text == "鍵"
+
+
+def test_code_in_the_storage_format_of_a_wiki_keeps_its_lines() -> None:
+    code = "<ac:plain-text-body><![CDATA[def f(x: int):\n    return x < 47]]></ac:plain-text-body>"
+    page = f"<html xmlns='http://www.w3.org/1999/xhtml' xmlns:ac='a'><body><ac:macro>{code}</ac:macro></body></html>"
+    assert read_bytes(page.encode(), "a.html").text == "```\ndef f(x: int):\n    return x < 47\n```"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from itertools import islice, pairwise, takewhile
@@ -778,52 +778,40 @@ def _separate_blocks(root: HtmlElement) -> None:
             element.tail = f" {tail}" if not tail or tail[0].isalnum() else tail
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageStyles:
     """Visibility of a page's parts according to its style elements and scripts."""
 
-    hidden: frozenset[tuple[str, str]]  # hidden selectors, as (".", class) or ("#", id)
-    shown: frozenset[tuple[str, str]]  # selectors that another rule shows
-    # The shown selectors that apply in a certain state only, such as ".open .answer" and ".pane:target".
-    opened: frozenset[tuple[str, str]]
-    without_font: frozenset[tuple[str, str]]  # selectors with font size 0
-    with_font: frozenset[tuple[str, str]]  # selectors with another font size
     named: frozenset[str]  # ids and classes that buttons, links and scripts refer to
     is_styled: bool  # True if a browser has marked the invisible elements
     has_scripts: bool  # True if a script can change the page
+    hidden: set[tuple[str, str]] = field(default_factory=set)  # hidden selectors, as (".", class) or ("#", id)
+    shown: set[tuple[str, str]] = field(default_factory=set)  # selectors that another rule shows
+    # The shown selectors that apply in a certain state only, such as ".open .answer" and ".pane:target".
+    opened: set[tuple[str, str]] = field(default_factory=set)
+    without_font: set[tuple[str, str]] = field(default_factory=set)  # selectors with font size 0
+    with_font: set[tuple[str, str]] = field(default_factory=set)  # selectors with another font size
 
 
 def _read_page_styles(root: HtmlElement) -> PageStyles:
-    hidden: set[tuple[str, str]] = set()
-    shown: set[tuple[str, str]] = set()
-    opened: set[tuple[str, str]] = set()
-    without_font: set[tuple[str, str]] = set()
-    with_font: set[tuple[str, str]] = set()
-    is_styled = root.get(STYLED_ATTRIBUTE) is not None
+    has_scripts = any("json" not in script.get("type", "") for script in root.iter("script"))
+    styles = PageStyles(_find_referenced_names(root), root.get(STYLED_ATTRIBUTE) is not None, has_scripts)
     for selectors, body in _list_style_rules(root):
         for selector in selectors.split(","):
-            last = (selector.split() or [""])[-1]
+            parts = SELECTOR_PART.findall((selector.split() or [""])[-1])
             match = SIMPLE_SELECTOR.fullmatch(selector.strip())
-            if match and match.group(1) and _hides(OPACITY.sub("", body)):
-                hidden.add((match.group(1), match.group(2)))
+            own = {(match[1], match[2])} if match and match[1] else set[tuple[str, str]]()
+            if own and _hides(OPACITY.sub("", body)):
+                styles.hidden |= own
             elif VISIBLE_STYLE.search(body):
-                shown.update(SELECTOR_PART.findall(last))
-                opened.update(SELECTOR_PART.findall(last) if match is None else ())
-            if match and match.group(1) and ZERO_FONT_SIZE.search(body):
-                without_font.add((match.group(1), match.group(2)))
+                styles.shown.update(parts)
+                styles.opened.update(parts if match is None else ())
+            if own and ZERO_FONT_SIZE.search(body):
+                styles.without_font |= own
             elif FONT_SIZE.search(body):
-                with_font.update(SELECTOR_PART.findall(last))
-    has_scripts = any("json" not in script.get("type", "") for script in root.iter("script"))
-    return PageStyles(
-        frozenset() if is_styled else frozenset(hidden - shown),
-        frozenset(shown),
-        frozenset(opened),
-        frozenset(without_font),
-        frozenset(with_font),
-        _find_referenced_names(root),
-        is_styled,
-        has_scripts,
-    )
+                styles.with_font.update(parts)
+    styles.hidden = set() if styles.is_styled else styles.hidden - styles.shown
+    return styles
 
 
 def _hides(style: str) -> bool:
@@ -1038,7 +1026,7 @@ def _write_generated_text(root: HtmlElement) -> None:
                 continue
             tag = match[0].partition(match[1] or "\0")[0].lower()
             for element in root.iterfind(f".//body//{tag or '*'}"):
-                if match[1] and not _has_name(element, frozenset({(match[1], match[2])})):
+                if match[1] and not _has_name(element, {(match[1], match[2])}):
                     continue
                 if place == "before":
                     element.text = text + (element.text or "")
@@ -1259,7 +1247,7 @@ def _is_answer(element: HtmlElement) -> bool:
     return is_asked or any(PANEL_NAME.search(_element_names(each)) for each in around)
 
 
-def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
+def _has_name(element: HtmlElement, names: Collection[tuple[str, str]]) -> bool:
     return ("#", element.get("id", "")) in names or any(
         (".", name) in names for name in element.get("class", "").split()
     )

@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import StringIO
@@ -295,7 +296,7 @@ ENVIRONMENT, DEFAULT = "environment", "default"
 _PROVIDER_KEY = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 _PROVIDER_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_(KEY|BASE)")
 _PLAIN = re.compile(r"[\w:/.@?=&%+,~-]*")  # needs no quotes in .env
-_WRITING = threading.Lock()  # for threads; another process replaces the whole file, too
+_WRITING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +356,7 @@ def write_settings(changes: Mapping[str, str]) -> Path:
     for variable, value in wanted.items():
         _check_change(variable, value, environment)
     try:
-        with _WRITING:
+        with _lock_folder(file.parent):
             own = {name.upper(): value for name, value in _read_own_variables(file).items()} if file.exists() else {}
             wanted = _merge_keys(wanted, own)
             fields = {
@@ -420,3 +421,20 @@ def _quote(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@contextmanager
+def _lock_folder(folder: Path) -> Generator[None]:
+    """Let one thread of one process at a time write .env in a folder."""
+    with _WRITING:
+        if sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)

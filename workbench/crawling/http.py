@@ -282,11 +282,20 @@ def _describe_failure(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         invalid = error.certificate_error
         return f"The server's certificate is not valid ({getattr(invalid, 'verify_message', '') or invalid})."
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        cause = (getattr(error.os_error, "reason", None) or str(error.os_error)).replace("_", " ").lower()
+        return f"The connection failed: the server does not speak https, or not a version that is safe ({cause})."
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"The name {error.host} has no address."
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "The connection ended before the page was complete."
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "The connection failed: the server closed it without an answer."
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionError):
         kind = "refused" if isinstance(error.os_error, ConnectionRefusedError) else "closed"
         return f"The connection failed: {error.host}:{error.port} {kind} it."
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"The server's answer is not valid HTTP ({' '.join(error.message.split())[:160]})."
     return f"The connection failed ({_short_message(error)})."
 
 

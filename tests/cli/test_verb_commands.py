@@ -108,7 +108,7 @@ def test_an_index_that_lacks_documents_is_seen_and_brought_up_to_date(
         (("create", "x", "--option", "size=big"), "Invalid size 'big'; use a whole number"),
         (("create", "x", "--option", "colour=1"), "has no parameter 'colour'"),
         (("create", "Robert'); DROP TABLE sources;--"), "Invalid index name"),
-        (("update", "main"), "are required: --refuse-below"),
+        (("update", "main"), "Nothing to change"),
         (("build", "nowhere"), "Index not found: nowhere."),
     ],
 )

@@ -27,8 +27,9 @@ def test_a_new_index_is_handed_to_a_worker(workbench: Callable[..., Ran], animal
 def test_a_build_in_the_background_is_asked_for_once(workbench: Callable[..., Ran], wb: Workbench) -> None:
     workbench("indexes", "create", "small")
     job = workbench("indexes", "build", "small", "--background", "--json").json["job"]
-    again = workbench("indexes", "build", "small", "--background")
+    again = workbench("indexes", "update", "small", "--background")
     assert (again.code, f"already being built by job {job}" in again.err) == (1, True)
+    assert workbench("indexes", "update", "small", "--background", "--default").code == 2
 
 
 def test_an_ingest_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:

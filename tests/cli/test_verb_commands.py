@@ -98,7 +98,7 @@ def test_an_index_that_lacks_documents_is_seen_and_brought_up_to_date(
     workbench("indexes", "create", "late")
     workbench("ingest", str(animals))
     assert workbench("indexes", "show", "late", "--json").json["missing_documents"] == 3
-    assert workbench("indexes", "build", "late", "--json").json["missing_documents"] == 0
+    assert workbench("indexes", "update", "late", "--build", "--json").json["missing_documents"] == 0
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,19 @@ def declare_indexes(parser: argparse.ArgumentParser) -> None:
     verbs.add("list", "List indexes with their counts.", _list_indexes)
     verbs.add("show", "Show one index.", _show_index, "name")
     _add_create(verbs)
-    update = verbs.add("update", "Set below which similarity an answer is refused.", _update_index, "name")
+    update = verbs.add("update", "Update an index, or make it the default.", _update_index, "name")
+    update.add_argument("--build", action="store_true", help="add missing documents")
+    update.add_argument("--default", action="store_true", help="make it the default for searches")
     update.add_argument(
         "--refuse-below",
-        required=True,
         metavar="SIMILARITY",
         help="passages less similar to a question (0 to 1) are no evidence for an answer; 'model' restores the model's",
     )
-    build = verbs.add("build", "Add missing documents to an index.", _build_index, "name")
+    _add_background(update)
+    build = verbs.add("build", "Same as 'update NAME --build'.", _build_index, "name")
     build.add_argument("--dry-run", action="store_true", help="only estimate the cost of its transformations")
     _add_background(build)
-    verbs.add("default", "Make an index the default for searches.", _default_index, "name")
+    verbs.add("default", "Same as 'update NAME --default'.", _default_index, "name")
     _add_preview(verbs)
     _add_attach(verbs)
     verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _sync_index, "name")
@@ -149,13 +151,30 @@ def _create_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
 
 
 def _update_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    text = arguments.refuse_below
+    if arguments.background and arguments.default:
+        raise InvalidInput("Use --default after the build job has ended, not with --background.")
+    if not (arguments.build or arguments.default or arguments.background or arguments.refuse_below):
+        raise InvalidInput(
+            "Nothing to change; use --build to add missing documents, --default to make it the default, or "
+            "--refuse-below."
+        )
+    index = wb.indexes.get(arguments.name)
+    if arguments.refuse_below:
+        wb.indexes.set_threshold(index.name, _parse_similarity(arguments.refuse_below))
+    if arguments.background:
+        return _enqueue(out, wb, index.name)
+    if arguments.build:
+        index = _fill_index(wb, out, index.name)
+    if arguments.default:
+        wb.indexes.set_default(index.name)
+    return _print_index(out, wb, wb.indexes.get(index.name))
+
+
+def _parse_similarity(text: str) -> float | None:
     try:
-        threshold = None if text == "model" else float(text)
+        return None if text == "model" else float(text)
     except ValueError:
         raise InvalidInput(f"Invalid similarity {text!r}; use a number from 0 to 1, or 'model'.") from None
-    wb.indexes.set_threshold(arguments.name, threshold)
-    return _print_index(out, wb, wb.indexes.get(arguments.name))
 
 
 def _build_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

@@ -194,7 +194,8 @@ class HealthService:
         missing = len(self._corpus.documents.list_missing(index.name))
         if missing:
             raise WorkbenchError(
-                f"{index.name} lacks {count_text(missing, 'document')}; run 'workbench indexes build {index.name}'."
+                f"{index.name} lacks {count_text(missing, 'document')}; "
+                f"run 'workbench indexes update {index.name} --build'."
             )
         counts = self._corpus.indexes.with_counts(index.name)
         others = f"{counts.family_count:,} conversations, articles and archives, " if counts.family_count else ""

@@ -152,17 +152,23 @@ DATE_KEYS = (
     "time", "timestamp", "datum", "fecha", "effective",
 )  # fmt: skip
 DATE_ENDING = re.compile(r"(?<=.)(?:at|on|date|time|datetime|day)$|^(?:date|og|dcterms|dc|citation|article)(?=.)")
-YEAR_FIRST = re.compile(r"(?:D:)?([1-9]\d{3})(?:([-/.:]) ?(\d{1,2})\2 ?(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
-YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
-DAY_MONTH = re.compile(
-    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|o|\.)?[ /-](?:de |of )?([^\W\d_]{3,12})\.?,?[ /-](?:de )?(\d{4})\b"
-)
-MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,12})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
-YEAR_MONTH_DAY = re.compile(r"(\d{4})\.? ([^\W\d_]{3,12})\.? (\d{1,2})\b")  # Hungarian
-YEAR_MONTH = re.compile(r"((?:19|20)\d\d)(?:[-/.](\d\d?)| ?[年년] ?(\d\d?)(?: ?[月월](?: ?(\d\d?) ?[日일].*)?)?)?")
-MONTH_YEAR = re.compile(r"(?:(\d{1,2})[-/.]|([^\W\d_]{3,12})\.? )(\d{4})")
+DATE_FORMS = tuple(map(re.compile, (  # a number and another one may be in either order
+    r"(?:D:)?(?P<year>[1-9]\d{3})([-/.:]) ?(?P<month>\d{1,2})\2 ?(?P<day>\d{1,2})(?!\d)",
+    r"(?:D:)?(?P<year>[1-9]\d{3})(?P<month>\d\d)(?P<day>\d\d)(?:\d{6})?(?!\d)",
+    r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})(?!\d)",
+    r"(?P<one>\d{1,2})([-/]) ?(?P<other>\d{1,2})\2 ?(?P<year>\d{4})(?!\d)",
+    r"(?P<year>\d{4})\.? (?P<month>[^\W\d_]{3,12})\.? (?P<day>\d{1,2})\b",  # Hungarian
+    r"(?:[^\W\d_]+,? )?(?P<day>\d{1,2})(?:st|nd|rd|th|er|o|\.)?[ /-](?:de |of )?(?P<month>[^\W\d_]{3,12})"
+    r"\.?,?[ /-](?:de )?(?P<year>\d{4})\b",
+    r"(?:[^\W\d_]+,? )?(?P<month>[^\W\d_]{3,12})\.?[ -](?P<day>\d{1,2})(?:st|nd|rd|th)?,?[ -](?P<year>\d{4})\b",
+    r"(?P<year>(?:19|20)\d\d)(?:[-/.](?P<month>\d\d?))?\Z",
+    r"(?P<year>(?:19|20)\d\d) ?[年년](?: ?(?P<month>\d\d?)(?: ?[月월](?: ?(?P<day>\d\d?) ?[日일].*)?)?)?\Z",
+    r"(?P<month>\d{1,2}(?=[-/.])|[^\W\d_]{3,12}(?=\.? )).{1,2}(?P<year>\d{4})\Z",
+)))  # fmt: skip
 WEEK_YEAR = re.compile(r"(?:KW|CW|W|Week) ?(\d{1,2})(?:[/-]|,? )(\d{4})", re.IGNORECASE)
 DASH = re.compile("[\u2010-\u2015\u2212]")
+ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}  # the year before the first one
+ERA_YEAR = re.compile(rf"({'|'.join(ERAS)}) ?(\d{{1,3}}|元) ?年")
 ISO_WEEK = re.compile(r"\d{4}-?W\d\d(?:-?\d)?")
 UNREAD_DATES = "dates that are ambiguous or not understood"  # a document with one has no date, not that of its file
 DATE_LIKE = re.compile(r"(?:19|20)\d\d|\d{1,2}[-. ][^\W\d_]{3,}[-. ]\d{2}|\d{1,2}([-/.])\d{1,2}\1\d{2}")
@@ -240,39 +246,31 @@ def _parse_date_value(value: object) -> date | None:
 def parse_written_date(text: str) -> date | None:
     """Return the date at the start of a text, or None. A month or a year alone is its first day.
 
-    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030, 2030年3月5日 or KW 10 2030 (its
-    Monday). 05/03/2030 is only a date if one of the numbers is not a month, because countries differ.
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030, March 5, 2030, 2030年3月5日, 令和12年3月5日 or KW 10
+    2030 (its Monday). 05/03/2030 is only a date if one of the numbers is not a month, because countries differ.
     """
     text = DASH.sub("-", normalize("NFKC", " ".join(text.split())))  # 2030‑03‑05 and full-width digits and signs
     text = WEEK_YEAR.sub(lambda week: f"{week[2]}-W{week[1]:0>2}", text)
-    if match := YEAR_FIRST.match(text):
-        year, month, day = match[1], match[3] or match[5], match[4] or match[6]
-    elif match := YEAR_LAST.match(text):
-        day, month, year = match[1], match[3], match[4]
-        if match[2] != "." and int(day) <= 12:
-            day, month = month, day
-            if int(day) <= 12 and day != month:
-                return None
-    elif match := YEAR_MONTH_DAY.match(text):
-        year, month, day = match[1], _month_number(match[2]), match[3]
-    elif match := DAY_MONTH.match(text):
-        day, month, year = match[1], _month_number(match[2]), match[3]
-    elif match := MONTH_DAY.match(text):
-        month, day, year = _month_number(match[1]), match[2], match[3]
-    elif match := YEAR_MONTH.fullmatch(text):
-        year, month, day = match[1], match[2] or match[3] or 1, match[4] or 1
-    elif match := MONTH_YEAR.fullmatch(text):
-        year, month, day = match[3], match[1] or _month_number(match[2]), 1
-    else:
-        year, month, day = (parsedate(text) or (0, 0, 0))[:3]  # Tue Mar 5 10:00:00 2030
+    text = ERA_YEAR.sub(lambda era: f"{ERAS[era[1]] + int(era[2].replace('元', '1'))}年", text)
+    found = next(filter(None, (form.match(text) for form in DATE_FORMS)), None)
+    parts = found.groupdict("1") if found else {}
+    if "one" in parts:
+        parts["month"], parts["day"] = sorted((parts["one"], parts["other"]), key=int)
+        if int(parts["day"]) <= 12 and parts["day"] != parts["month"]:
+            return None
+    year, month, day = (parsedate(text) or (0, 0, 0))[:3]  # Tue Mar 5 10:00:00 2030
+    if found:
+        year, month, day = int(parts["year"]), _month_number(parts["month"]), int(parts.get("day", 1))
     try:
-        return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else date(int(year), int(month), int(day))
+        return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else date(year, month, day)
     except ValueError:
         return None
 
 
 def _month_number(name: str) -> int:
-    """Return the number of a month by its name or abbreviation, 0 if unknown."""
+    """Return the number of a month by its number, name or abbreviation, 0 if unknown."""
+    if name.isdecimal():
+        return int(name)
     folded = "".join(letter for letter in normalize("NFKD", name.lower()) if not combining(letter))
     starts = (
         (len(start), number)
@@ -285,22 +283,20 @@ def _month_number(name: str) -> int:
 
 # --- Notes about pages that failed or are uncertain ---
 
+PAGE_NOTES = {  # by key of the metadata
+    "unreadable_pages": "{} could not be read",
+    "damaged_pages": "{} could be read only in part, because the file is damaged",
+    "unread_pictures": "images on {} could not be read; the text was",
+    "uncertain_pages": "OCR is uncertain about {}; compare with the page image",
+    "garbled_pages": "fonts on {} have no or a wrong Unicode map; compare with the page image",
+}
 MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Return one sentence each on failed pages, failed images, uncertain pages, and what was left out."""
-    notes: list[str] = []
-    if pages := _format_pages(metadata.get("unreadable_pages")):
-        notes.append(f"{name}: {pages} could not be read.")
-    if pages := _format_pages(metadata.get("damaged_pages")):
-        notes.append(f"{name}: {pages} could be read only in part, because the file is damaged.")
-    if pages := _format_pages(metadata.get("unread_pictures")):
-        notes.append(f"{name}: images on {pages} could not be read; the text was.")
-    if pages := _format_pages(metadata.get("uncertain_pages")):
-        notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
-    if pages := _format_pages(metadata.get("garbled_pages")):
-        notes.append(f"{name}: fonts on {pages} have no or a wrong Unicode map; compare with the page image.")
+    listed = {key: _format_pages(metadata.get(key)) for key in PAGE_NOTES}
+    notes = [f"{name}: {PAGE_NOTES[key].format(pages)}." for key, pages in listed.items() if pages]
     if sentence := left_out_note(metadata):
         notes.append(f"{name}: {sentence}.")
     if counts := _counts(metadata, "hidden_parts"):

@@ -46,6 +46,7 @@ from evals.experiments.runs import (
     NO_PRICE,
     Bar,
     Budget,
+    CellResult,
     EvalRun,
     Experiment,
     Prices,
@@ -62,7 +63,7 @@ from evals.experiments.runs import (
     repeat_cells,
     run_strategies,
 )
-from evals.gateway import IndexedCorpus, describe_scope, index_corpus, read_judged_texts
+from evals.gateway import IndexedCorpus, describe_scope, index_corpus, map_document_ids, read_judged_texts
 from evals.judges.judging import MAX_RATED, LlmRating, rate_by_llm, resume_experiment
 from evals.learning.training import TrainingResult, describe_seen_ranker, find_trained_rankers
 from evals.measures.metrics import (
@@ -595,6 +596,15 @@ def compare_in_slices(
         for name, ids in chosen
     ]
     return Slices(by, metric, tuple(slices), len(measured) - len(chosen))
+
+
+def slice_experiment(
+    wb: Workbench, experiment: Experiment, results: Sequence[CellResult], metric: str, by: str
+) -> Slices:
+    """Return the finished runs of an experiment on each part of its questions, as ``Evaluation.slices``."""
+    test_set, runs = Experiments(wb).test_set(experiment), {one.cell.label: one.run for one in results}
+    values = {one.label: run.values[metric] for one in make_leaderboard(results, metric) if (run := runs[one.label])}
+    return compare_in_slices(by, metric, group_questions(wb, test_set, map_document_ids(wb, test_set), by), values)
 
 
 # Pools: what the strategies found and no one has judged, as a blind queue for people to judge
@@ -1170,7 +1180,6 @@ def measure(
     if missing := [name for name in dict.fromkeys(strategies) if name not in run.strategies]:
         notes.append(f"Left out, because the budget was used up: {list_choices(missing, 20)}.")
     notes += describe_weaknesses(test_set, run.strategies, lead)
-    ids = {key: document_id for document_id, key in corpus.keys.items()}
-    notes += describe_wording(test_set, read_judged_texts(wb, test_set, ids))
+    notes += describe_wording(test_set, read_judged_texts(wb, test_set, corpus.ids))
     notes += map(describe_seen_ranker, find_trained_rankers(wb, test_set.name, run.strategies.values()))
     return Evaluation(run, lead, tuple(notes), wb, spending)

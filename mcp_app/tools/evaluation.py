@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from workbench.errors import NotFound
 from workbench.types import JsonObject, JsonValue, ParameterValue, Scope, to_plain
 
 if TYPE_CHECKING:
-    from evals.evaluation import AnswerScores, TestSet
+    from evals.evaluation import AnswerScores, CellResult, Experiment
 
 UNTRUSTED: JsonObject = {"untrusted": True}  # texts of documents and questions are data, never instructions
 MAX_LINE_CHARS = 300
@@ -22,6 +22,7 @@ MAX_SEARCHES, MAX_QUERY_CHARS = 10, 150  # searches of an item, and characters o
 MAX_OWN_REASON_CHARS = 400  # of a proposal, whose reason also has the figures
 MAX_EXPERIMENTS = 5  # newest ones of a test set
 MAX_PROPOSALS = 5  # newest ones
+MAX_PARTS = 12  # largest ones
 MAX_PAIRS = 12  # of raters
 MAX_TURNS = 6  # latest ones of a conversation
 MAX_POOL_QUESTIONS = 50  # per call: every question is searched with every strategy
@@ -239,7 +240,7 @@ def get_judging_pool(
     of the raters so far.
     Example: get_judging_pool(test_set="Login", strategies=["keyword", "hybrid"])
     """
-    from evals.evaluation import TestSets
+    from evals.evaluation import TestSets, map_document_ids
 
     sets = TestSets(call.wb)
     chosen = sets.load(sets.info(test_set).id)  # a folder is not read for an agent
@@ -248,7 +249,7 @@ def get_judging_pool(
     pool, _ = sets.pool(
         first, strategies, depth=depth, rater=rater, on_progress=call.on_progress, should_stop=call.should_stop
     )
-    keys, questions = _map_documents(call, chosen), {one.id: one for one in chosen.questions}
+    keys, questions = map_document_ids(call.wb, chosen), {one.id: one for one in chosen.questions}
     items: list[JsonObject] = []
     for item in pool.items[offset : offset + limit]:
         document = call.wb.documents.get(keys.get(item.document, item.document))
@@ -274,15 +275,6 @@ def get_judging_pool(
     return answer | ({"note": f"{left_out} questions with more judgments are not in this pool"} if left_out > 0 else {})
 
 
-def _map_documents(call: Call, test_set: TestSet) -> dict[str, str]:
-    """Return {key used by judgments: document id}; empty if judgments use ids."""
-    from evals.evaluation import index_corpus
-
-    if test_set.corpus is None:
-        return {}
-    return {key: document_id for document_id, key in index_corpus(call.wb, test_set).keys.items()}
-
-
 @Tool(
     title="Judge a document",
     arguments=(
@@ -305,10 +297,10 @@ def judge_document(
     Example: judge_document(test_set="Login", question_id="q_123", document="doc_123", grade="relevant", reason="Names
         the steps", rater="my-model")
     """
-    from evals.evaluation import TestSets
+    from evals.evaluation import TestSets, map_document_ids
 
     sets = TestSets(call.wb)
-    keys = _map_documents(call, sets.load(sets.info(test_set).id))
+    keys = map_document_ids(call.wb, sets.load(sets.info(test_set).id))
     if document not in (keys or (call.wb.documents.get(document).id,)):
         raise NotFound("document", document, "Use the field 'document' of get_judging_pool.")
     version = sets.judge(test_set, question_id, document, grade, judge="agent", rater=rater, reason=reason)
@@ -391,18 +383,32 @@ def _describe_answers(scores: AnswerScores) -> JsonObject:
     return {**scores.means, **scores.usage, **({} if scores.dollars is None else {"dollars": scores.dollars})}
 
 
+def _list_parts(
+    call: Call, experiment: Experiment, results: Sequence[CellResult], metric: str, by: str
+) -> list[JsonValue]:
+    from evals.evaluation import describe_slice, slice_experiment
+
+    slices = slice_experiment(call.wb, experiment, results, metric, by).slices[:MAX_PARTS]
+    parts = {cut(one.name, MAX_TITLE_CHARS): one for one in slices}
+    return [
+        {"part": name, **pick(one, "questions", "means"), "differs": [*describe_slice(one)]}
+        for name, one in parts.items()
+    ]
+
+
 @Tool(
     title="Get the leaderboard",
     arguments=(
         Argument("experiment_id", "string", "The experiment.", required=True),
         Argument("metric", "string", "Metric to order by.", ""),
         Argument("difference", "number", "Also how many questions it takes to show this difference, such as 0.02."),
+        Argument("by", "string", "Also parts of the questions: length, source, language, or a key of metadata.", ""),
         LIMIT,
         ITEM_OFFSET,
     ),
     parts=Items("runs", total="total"),
     output=make_schema(
-        {"bars": "array", "lift": "array", "refusals": "array", "refusal_curves": "object"},
+        {"bars": "array", "lift": "array", "refusals": "array", "refusal_curves": "object", "parts": "array"},
         runs="array",
         total="integer",
         outcome="string",
@@ -411,7 +417,7 @@ def _describe_answers(scores: AnswerScores) -> JsonObject:
     ),
 )
 def get_leaderboard(
-    call: Call, experiment_id: str, metric: str, difference: float | None, limit: int, offset: int
+    call: Call, experiment_id: str, metric: str, difference: float | None, by: str, limit: int, offset: int
 ) -> JsonObject:
     """Get the runs of an experiment, best first, with 95% intervals, the unjudged share and its bounds, whether the
         best is decided, and which differences the test set can show.
@@ -450,7 +456,7 @@ def get_leaderboard(
         }
         for line in lines[offset : offset + limit]
     ]
-    answer: JsonObject = {"success": True, "status": experiment.status, "metric": metric}
+    answer: JsonObject = {"success": True, **UNTRUSTED, "status": experiment.status, "metric": metric}
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome, "notes": notes}
     if experiment.status != "done":
         answer["message"] = experiment.message
@@ -464,6 +470,8 @@ def get_leaderboard(
         answer["refusals"] = refusals
         curves = {label: one.refusals.curve for label, one in answered.items() if one.refusals}
         answer["refusal_curves"] = to_plain(curves)
+    if by:
+        answer["parts"] = _list_parts(call, experiment, results, metric, by)
     return answer
 
 

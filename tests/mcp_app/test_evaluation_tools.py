@@ -116,6 +116,24 @@ def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) ->
     assert "not found" in agent.failure("get_judging_pool", test_set="sample", strategies=["keyword"])["error"]
 
 
+def test_an_agent_reads_the_parts_of_the_questions_by_what_it_has_given_them(agent: Agent, wb: Workbench) -> None:
+    given = [PURR | {"metadata": {"tag": ["pets", "night"]}}, HONEY | {"metadata": {"tag": "food"}}]
+    agent("add_test_questions", title="Parts", questions=given)
+    ids = {one.title: one.id for one in wb.documents.list()}
+    for question, title in zip(wb.test_sets.load("Parts").questions, ("Cats", "Bees"), strict=True):
+        wb.test_sets.judge("Parts", question.id, ids[title], "relevant")
+    made = wb.experiments.create("", "Parts", ["keyword", "vector"], metrics=["hit@1"]).id
+    wb.experiments.run(made)
+    board = agent("get_leaderboard", experiment_id=made, by="tag")
+    means = {line["run"]: line["metrics"]["hit@1"] for line in board["runs"]}
+    assert {one["part"]: one["questions"] for one in board["parts"]} == {"food": 1, "night": 1, "pets": 1}
+    food, night = (next(one["means"] for one in board["parts"] if one["part"] == name) for name in ("food", "night"))
+    assert {run: (food[run] + night[run]) / 2 for run in means} == means
+    assert board["untrusted"] is True and "parts" not in agent("get_leaderboard", experiment_id=made)
+    refused = agent.failure("get_leaderboard", experiment_id=made, by="colour")
+    assert refused["error"].startswith("No question and no relevant document has 'colour' in its metadata")
+
+
 def test_an_agent_reads_what_became_of_its_proposals(agent: Agent, wb: Workbench) -> None:
     proposal = {"strategy": "keyword", "reason": "As good", "proposed_by": "small"}
     first, second = (agent("propose_promotion", **proposal)["proposal_id"] for _ in range(2))

@@ -248,7 +248,7 @@ def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
     """Train a ranker; a resumed job restarts."""
     parameters = assignment.job.parameters
     test_set, index = as_text(parameters["dataset"]), as_text_or_none(parameters["index"])
-    learned, _ = learn(
+    learned = learn(
         wb,
         test_set,
         DEFAULT_RANKER_NAME,

@@ -211,10 +211,7 @@ class Workbench(workbench.workbench.Workbench):
 
         name = name or DEFAULT_RANKER_NAME
         with progress_bar("Learn", on_progress) as show:
-            trained, _ = learn(
-                self, test_sets, name, index=index, scope=scope, on_progress=show, should_stop=should_stop
-            )
-        return trained
+            return learn(self, test_sets, name, index=index, scope=scope, on_progress=show, should_stop=should_stop)
 
     def _name_all(self, strategies: str | Sequence[object] | Mapping[str, object]) -> list[str]:
         """Return the names of strategies; retrievers are added first."""

@@ -120,7 +120,7 @@ def test_generated_questions_and_quotes_come_from_the_scope_alone(
 def test_learning_and_tuning_keep_the_scope(two_projects: Workbench) -> None:
     wb = two_projects
     key = made(wb, Scope(project="Shop"))
-    learned, _ = learn(wb, key, "here")
+    learned = learn(wb, key, "here")
     assert learned.scope == "project Shop"
     job = enqueue_optimise(wb, key, ["keyword"], 1, "ndcg@10")
     wb.work(make_runners(wb))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evals.evaluation import Experiments, TestSets
-    from evals.learning.training import CurvePoint, TrainingResult
+    from evals.learning.training import TrainingResult
     from workbench.workbench import Workbench
 
 # workbench eval
@@ -402,11 +402,6 @@ def declare_learn(parser: argparse.ArgumentParser) -> None:
         "--save", metavar="NAME", help="store the ranker, for use with --strategy learned --set ranker=NAME"
     )
     parser.add_argument("--afresh", action="store_true", help="start from rerank alone, not from the built-in ranker")
-    parser.add_argument(
-        "--curve",
-        action="store_true",
-        help="also compute the learning curve: train on parts of one half, measure on the other",
-    )
     add_scope(parser)
 
 
@@ -420,27 +415,25 @@ def run_learn(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
         if arguments.save:
             name = wb.rankers.check_new(name)  # fail before the training rather than lose it
-        learned, curve = learn(
+        learned = learn(
             wb,
             arguments.test_sets,
             name,
             index=arguments.index,
             scope=read_scope(arguments),
             afresh=arguments.afresh,
-            with_curve=arguments.curve,
             on_progress=show,
             should_stop=should_stop,
         )
         if arguments.save:
             wb.rankers.save(learned.ranker)
-    value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
-    out.show(value, lambda console: _print_learned(console, learned, curve))
+    out.show(learned.to_dict() | {"saved": bool(arguments.save)}, lambda console: _print_learned(console, learned))
     if arguments.save:
         out.message(f"Saved. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
     return 0
 
 
-def _print_learned(console: Console, learned: TrainingResult, curve: list[CurvePoint]) -> None:
+def _print_learned(console: Console, learned: TrainingResult) -> None:
     from workbench.retrieval.ranker import FEATURES
 
     rows = sorted(learned.figures.items(), key=lambda item: -item[1])
@@ -453,11 +446,4 @@ def _print_learned(console: Console, learned: TrainingResult, curve: list[CurveP
         [(feature.title, f"{weights.get(feature.name, 0.0):+.2f}", feature.why) for feature in heaviest],
         "",
     )
-    if curve:
-        columns = ("Trained on", "Learned", "Rerank", "Difference", "Spread")
-        points = [
-            (p.questions, f"{p.learned:.4f}", f"{p.rerank:.4f}", f"{p.difference:+.4f}", f"{p.spread:.4f}")
-            for p in curve
-        ]
-        print_table(console, columns, points, "")
     console.print(f"Measured over {learned.scope}. {learned.verdict}", soft_wrap=True, markup=False)

@@ -162,7 +162,7 @@ class _Workbook(Package):
         self.margins: set[str] = set()  # headers and footers that were read, because sheets repeat them
         by_kind = dict(links.values())
         strings = self.read(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
-        self.strings = [_rich_text(item) for item in _iterate(strings, "si")] if strings else []
+        self.strings = [format_cell(_rich_text(item)) for item in _iterate(strings, "si")] if strings else []
         self.struck: set[str] = set()  # numbers of the cell styles whose text is struck through
         self.fonts: dict[str | None, str] = {}  # fonts by number of the cell style
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
@@ -240,12 +240,10 @@ def _rich_text(item: XmlElement) -> str:
 def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     """Return a sheet as Markdown with its comments, or "" if it is empty or left out."""
     is_hidden = state.lower() in ("hidden", "veryhidden")
-    data = book.read(path)
-    if data is None or (is_hidden and not take_hidden("sheets")):
+    if is_hidden and not take_hidden("sheets"):
         return ""
     links = book.links(path)
-    leave_out("scenarios", data.count(b"<scenario "))
-    sheet = _read_cells(book, data, links)
+    sheet = _read_cells(book, book.read(path) or b"", links)
     text = _format_rows(_mark_hidden(sheet))
     parts = [text, _comments(book, links), *_read_drawings(book, links)]
     parts += [text for text in dict.fromkeys(sheet.margins) if text not in book.margins]
@@ -259,7 +257,8 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
     sheet, formulas = SheetRows(), _Formulas()
     merged: list[tuple[CellPlace, CellPlace]] = []  # first and last cell
     number = last = 0
-    for element in _iterate(data, "row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation"):
+    kinds = ("row", "col", "headerFooter", "hyperlink", "mergeCell", "dataValidation")
+    for element in _iterate(data, *kinds) if data else ():
         local = str(element.tag).rpartition("}")[2]
         if local == "dataValidation":  # a formula with quotes is the list of allowed values, others refer to cells
             allowed = element.findtext("{*}formula1") or ""
@@ -295,6 +294,7 @@ def _read_cells(book: _Workbook, data: bytes, links: Mapping[str, tuple[str, str
             if _is_hidden(element):
                 sheet.hidden.add(number)
     leave_out("formulas without a stored value", formulas.without_value)
+    leave_out("scenarios", data.count(b"<scenario "))
     for (number, column), address in formulas.links.items():
         cells = sheet.rows.setdefault(number, {})
         cells[column] = format_link(cells[column], address) if column in cells else address
@@ -401,7 +401,7 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
         if not 0 <= place < len(book.strings):
             leave_out("cells whose text is missing in the file")
             return ""
-        return format_cell(book.strings[place])
+        return book.strings[place]
     if kind == "e" and cell.get("vm") is not None:  # an image stored as a value, which old programs show as #VALUE!
         leave_out("images in cells")
         return ""

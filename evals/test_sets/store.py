@@ -308,16 +308,9 @@ class TestSetStore:
         Raises:
             NotFound: No such question. InvalidInput: An unknown grade.
         """
-        info = self.info(key)
-        if question_id not in {question.id for question in self.load(info.id).questions}:
-            raise NotFound("question", question_id, "Load the test set to see its questions.")
-        value = 0 if grade is None else parse_grade(grade, info.grades)
+        value = 0 if grade is None else parse_grade(grade, self.info(key).grades)
         judgment = Judgment(question_id, document, value, start, end, quote)
-        rating = check_rating(Rating(judgment, rater, judge, reason), info.grades)
-        row = _make_rating_row(rating)
-        self._check_kinds(info.id, [rating])
-        drop, keep = ([row], []) if grade is None else ([], [row])
-        return self._tables.edit(info.id, drop_judgments=drop, judgments=keep)
+        return self.rate(key, [Rating(judgment, rater, judge, reason)], clear=grade is None)
 
     def judge_all(
         self, key: str, judgments: Iterable[Judgment], judge: str = "person", rater: str = "", reason: str = ""
@@ -329,17 +322,17 @@ class TestSetStore:
         """
         return self.rate(key, [Rating(judgment, rater, judge, reason) for judgment in judgments])
 
-    def rate(self, key: str, ratings: Iterable[Rating]) -> int:
-        """Store judgments of several raters as one version; errors as for ``judge_all``."""
+    def rate(self, key: str, ratings: Iterable[Rating], *, clear: bool = False) -> int:
+        """Store judgments of several raters as one version, or ``clear`` them; errors as for ``judge_all``."""
         info = self.info(key)
         ids = {question.id for question in self.load(info.id).questions}
         batch = [check_rating(one, info.grades) for one in ratings]
-        rows = [_make_rating_row(one) for one in batch]
-        unknown = next((row["question_id"] for row in rows if row["question_id"] not in ids), None)
-        if unknown is not None:
-            raise NotFound("question", str(unknown), "Add the question first.")
+        for one in batch:
+            if one.judgment.question_id not in ids:
+                raise NotFound("question", one.judgment.question_id, "Load the test set to see its questions.")
         self._check_kinds(info.id, batch)
-        return self._tables.edit(info.id, judgments=rows)
+        rows = [_make_rating_row(one) for one in batch]
+        return self._tables.edit(info.id, drop_judgments=rows if clear else (), judgments=() if clear else rows)
 
     def _check_kinds(self, key: str, ratings: Iterable[Rating]) -> None:
         """Check that no agent or LLM judges under the name of a person, or the reverse. Raises InvalidInput."""

@@ -381,6 +381,8 @@ def test_a_table_that_its_owner_dropped_is_named_with_advice(animals: Workbench,
         animals.indexes.sync("theirs")
     check = next(check for check in animals.health.doctor() if check.name == "vector search")
     assert not check.ok and re.search(f"theirs: .*{advice}", check.detail)
+    shown = {index["name"]: index["vector_search"] for index in animals.health.status()["indexes"]}
+    assert re.search(advice, shown.pop("theirs")) and set(shown.values()) == {"exact"}
 
 
 def test_a_table_in_our_own_database_needs_no_address(animals: Workbench) -> None:

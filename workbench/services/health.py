@@ -116,7 +116,8 @@ class HealthService:
         counts, stored = self._counts(), self._corpus.indexes
         sizes = {index.name: stored.bytes_on_disk(index.name) for index in stored.list()}
         indexes = [
-            index.to_dict() | {"vector_search": describe_vector_search(index), "bytes": sizes[index.name]}
+            index.to_dict()
+            | {"vector_search": self._find_fault(index) or describe_vector_search(index), "bytes": sizes[index.name]}
             for index in stored.list()
         ]
         tried = self.passages()
@@ -216,8 +217,8 @@ class HealthService:
         """Describe how each index is searched; raises WorkbenchError if a graph finds too few passages."""
         indexes = self._corpus.indexes.list()
         for index in indexes:
-            if index.is_attached:
-                self._read_table(index)
+            if fault := self._find_fault(index):
+                raise WorkbenchError(f"{index.name}: {fault}")
             state = get_graph_state(index)
             if state is not None and not state.is_sound:
                 how = describe_vector_search(index)
@@ -231,14 +232,17 @@ class HealthService:
                 )
         return "; ".join(f"{index.name}: {describe_vector_search(index)}" for index in indexes)
 
-    def _read_table(self, index: Index) -> None:
-        """Raise WorkbenchError if the table of an attached index is unavailable."""
+    def _find_fault(self, index: Index) -> str:
+        """Return why the table of an attached index is unavailable, else ""."""
+        if not index.is_attached:
+            return ""
         store = self._corpus.store(index)
         try:
             with store.reading() as connection:
                 store.fetch_vectors(connection, ())
         except WorkbenchError as error:
-            raise WorkbenchError(f"{index.name}: {error}") from error
+            return str(error)
+        return ""
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_find_parent(self._home)).free

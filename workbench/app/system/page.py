@@ -553,7 +553,7 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
         notes["documents"] = f"and {index['family_count']:,} conversations, articles and archives"
     if index["notes"]:
         notes["status"] = " ".join(index["notes"])
-    if index["graph"]:
+    if index["graph"] or index["attachment"] is not None:
         notes["search"] = index["vector_search"]
     return {
         "id": index["name"],
@@ -573,9 +573,11 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
 
 
 def _describe_search(index: IndexStatus) -> str:
-    """Return "exact" or "graph", with the recall of the graph."""
+    """Return "in its table" if attached, else "exact" or "graph", with the recall of the graph."""
     graph = index["graph"]
-    if index["vector_search"] == "exact" or index["attachment"] is not None:
+    if index["attachment"] is not None:
+        return "in its table"
+    if index["vector_search"] == "exact":
         return index["vector_search"]
     recall = f"recall {graph['recall']:.2%}" if graph else "not built yet"
     return f"graph, {recall}" if index["has_graph"] else f"exact (graph: {recall})"

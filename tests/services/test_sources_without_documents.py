@@ -146,3 +146,17 @@ def test_a_job_that_continues_after_its_worker_died_still_takes_its_source_away(
     job = wb.jobs.enqueue_ingest([unreadable], source="Port").id
     assert wb.jobs.table.begin(job, "a worker that was killed") is not None
     assert (titles(wb), work(job), titles(wb)) == (["Port"], "failed", [])
+
+
+def test_a_cancelled_upload_leaves_no_source_once_it_is_dismissed_and_can_be_resumed(
+    wb: Workbench, work: Callable[[str], str]
+) -> None:
+    job = start_upload(wb, [("c.md", b"Cranes."), ("d.md", b"Ducks.")], source="Port")
+    wb.jobs.put_away(job)
+    assert titles(wb) == ["Port"]  # still queued
+    wb.jobs.cancel(job)
+    assert (titles(wb), wb.documents.count()) == (["Port"], 0)  # may be resumed
+    wb.jobs.put_away(job)
+    assert titles(wb) == []
+    wb.jobs.resume(job)
+    assert (work(job), titles(wb), wb.documents.count()) == ("completed", ["Port"], 2)

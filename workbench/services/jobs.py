@@ -26,7 +26,7 @@ class JobService:
         self.queue = Queue(corpus.database.url)
         self.table = table = Jobs(corpus.database, self.queue)
         self.get, self.count, self.with_parameters = table.get, table.count, table.with_parameters
-        self.in_view, self.put_away = table.in_view, table.put_away
+        self.in_view = table.in_view
         self.files, self.tally, self.parts = table.files.list, table.files.tally, table.parts.tally
 
     # Start jobs
@@ -235,6 +235,13 @@ class JobService:
             raise Conflict(f"Job {job_id} is {job.status}; only cancelled and failed jobs can be resumed.")
         self.table.log(job_id, "Resumed.")
         return self.table.get(job_id)
+
+    def put_away(self, job_id: str) -> None:
+        """Hide a job that has ended, and delete its source if that is empty; a resumed job creates it again."""
+        self.table.put_away(job_id)
+        job = self.table.get(job_id)
+        if job.is_finished and job.source_id is not None:
+            self._corpus.sources.settle(job.source_id)
 
     def delete(self, job_id: str) -> Job:
         """Delete an ended job with its log, and its source if that is empty.

@@ -110,7 +110,7 @@ def find_joined(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (spelling, start, end) of neighbouring words that are also written as one, in lower case.
 
     These are words with a sign between them (email for e-mail), and letters next to a number (5mm for 5 mm, iso9001
-    for ISO 9001). Numbers are only joined to a word: de893704 for DE89 3704, but not 2030 for 20 30.
+    for ISO 9001, m8x40 for M8×40). Numbers are only joined to a word: de893704 for DE89 3704, but not 2030 for 20 30.
     """
     parts = list(_PART.finditer(text))
     for first, part in enumerate(parts):
@@ -118,9 +118,10 @@ def find_joined(text: str) -> Iterator[tuple[str, int, int]]:
         for before, after in pairwise(parts[first : first + MAX_JOINED_PARTS]):
             gap, digits = text[before.end() : after.start()], before[0][-1].isdigit() + after[0][0].isdigit()
             is_number = gap == " " and (digits == 1 or (digits == 2 and not joined[0].isdigit()))
-            if not is_number and (gap not in signs or digits == 2):
+            is_size = gap.strip() == "×" and digits == 2
+            if not (is_number or is_size) and (gap not in signs or digits == 2):
                 break
-            joined += after[0]
+            joined += f"x{after[0]}" if is_size else after[0]
             yield joined.lower(), part.start(), after.end()
 
 
@@ -147,8 +148,9 @@ def find_spellings(question: str) -> dict[str, tuple[int, int]]:
 
 
 def split_code(word: str) -> list[str]:
-    """Return the letters and the numbers of a word with both: ISO and 9001 for ISO9001; [] for another."""
-    parts = _LETTERS_OR_DIGITS.findall(word)
+    """Return the letters and numbers of a word with both: ISO and 9001 for ISO9001, M8 and 40 for M8x40; else []."""
+    sizes = re.split("(?<=[0-9])x(?=[0-9])", word)
+    parts = sizes if len(sizes) > 1 else _LETTERS_OR_DIGITS.findall(word)
     return parts if len(parts) > 1 else []
 
 

@@ -99,6 +99,7 @@ SPELLINGS = [  # one in the document, the other in the question
     ("Filter PPR 9087", "PPR9087"), ("Filter QRS-9087", "QRS 9087"), ("sacks of 10kg", "10 kg"),
     ("USB-C", "USBC"), ("an e-mail", "email"), ("a Wi-Fi mast", "wifi"), ("node.js", "nodejs"),
     ("vitamin B 12", "B12"), ("a 16GB card", "16 GB"),
+    ("a screw M8×40", "M8x40"), ("tiles of 30 × 60", "30x60"),
     ("eine Hochdruck-Pumpe", "Hochdruckpumpe"), ("die Straße am Kai", "Strasse"),
 ]  # fmt: skip
 
@@ -113,6 +114,7 @@ def test_documents_are_found_in_other_spellings(wb: Workbench, folder: Callable[
         "older.md": "ISO 9003.",
         "net.md": "It has 15 mm and 20 kg.",
         "b.txt": "B 14.",
+        "size.txt": "M8 and 45, 30 and 50.",
     }
     wb.ingest(folder(texts | others), source="Spellings")
     asked = {question: wb.search(question, "keyword", limit=1) for _, question in pairs}
@@ -130,6 +132,7 @@ def test_signs_in_full_width_and_hyphens_are_folded_inside_names_only() -> None:
 
 
 def test_another_spelling_is_marked_and_its_parts_are_not_searched_alone(named: Workbench) -> None:
+    assert ("M8 × 40", True) in split_matches("M8x40", "A screw M8 × 40.")
     assert split_matches("email of 5mm", "An e-mail, 5 mm.") == [
         ("An ", False), ("e-mail", True), (", ", False), ("5 mm", True), (".", False),
     ]  # fmt: skip

@@ -25,7 +25,7 @@ from evals.test_sets.store import (
 )
 from workbench.errors import InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
-from workbench.types import Document, JsonObject
+from workbench.types import Document, JsonObject, JsonValue
 from workbench.workbench import Workbench
 
 # The position of a quote in a text
@@ -183,7 +183,7 @@ def to_csv(test_set: TestSet, ratings: Iterable[Rating] | None = None) -> str:
         row: dict[str, object] = {"question": question.text, "id": question.id, "turns": "\n".join(question.turns)}
         row |= {"reference_answer": question.reference_answer, "answerable": "no" if question.has_no_answer else ""}
         own = {name: value for name, value in question.metadata.items() if name not in ("turns", "answerable")}
-        row |= {f"{METADATA_PREFIX}{name}": value for name, value in own.items()}
+        row |= {f"{METADATA_PREFIX}{name}": _format_value(value) for name, value in own.items()}
         judged = by_question.get(question.id, [None])
         rows += [row | (_format_rating(rating) if rating else {}) for rating in judged]
     return write_csv(rows)
@@ -319,8 +319,21 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
         raise InvalidInput(f"Invalid value {answerable!r} in the column 'answerable'; use yes or no.")
     metadata: JsonObject = {"answerable": False} if answerable == "no" else {}
     metadata |= {"turns": [*turns]} if turns else {}
-    metadata |= {name.partition(".")[2]: one for name, one in row.items() if name.startswith(METADATA_PREFIX) and one}
+    own = {name.partition(".")[2]: one for name, one in row.items() if name.startswith(METADATA_PREFIX) and one}
+    metadata |= {name: _parse_value(one) for name, one in own.items()}
     return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
+
+
+def _format_value(value: JsonValue) -> JsonValue:
+    """Return a value of metadata as a cell, which has a list or an object as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _parse_value(cell: str) -> JsonValue:
+    try:
+        return json.loads(cell) if cell[0] in "[{" else cell
+    except ValueError:
+        return cell
 
 
 def _parse_kind(judge: str) -> str:

@@ -293,6 +293,9 @@ def test_metadata_of_questions_and_the_time_of_judgments_are_columns_of_a_csv(
     assert import_csv(wb, store, mine, text).problems == ()
     kinds = {one.text: dict(one.metadata) for one in store.load(mine).questions}
     assert (kinds["Who guards?"], kinds["Who hunts?"]) == ({"Kind": "how-to", "team": "ops"}, {"team": "net"})
+    lists = {"tag": ["pets", "Käfer"], "Kind": "[sic] how-to", "asked": {"by": "Ada"}}  # as agents give them
+    store.add_questions(mine, [{"text": "Who swims?", "metadata": lists}])
+    kinds |= {"Who swims?": lists}
     copy = store.create("Copy").id
     written = to_csv(store.load(mine), store.ratings(mine))
     assert all(row["judged_at"].startswith("20") for row in csv.DictReader(io.StringIO(written)) if row["document"])

@@ -122,6 +122,13 @@ def test_documents_are_found_in_other_spellings(wb: Workbench, folder: Callable[
     assert firsts == {question: file for file, (_, question) in zip(files, pairs, strict=True)}
 
 
+def test_a_code_is_found_before_one_with_its_signs_elsewhere(wb: Workbench, folder: Callable[..., Path]) -> None:
+    texts = {"a.md": "The model A4-B/7 fits.", "b.md": "The model A4/B-7 fits.", "c.md": "The model A4 B 7 fits."}
+    wb.ingest(folder(texts), source="Models")
+    firsts = [wb.search(code, "keyword", limit=1)[0].path for code in ("A4/B-7", "A4-B/7")]
+    assert firsts == ["b.md", "a.md"]
+
+
 def test_signs_in_full_width_and_hyphens_are_folded_inside_names_only() -> None:
     written = "Ｃ＋＋ and C＃, ＴＣＰ／ＩＰ, １．３．２, PPR\u20119087; ＡＢＣ．次, 価格＋税, ＃１"
     folded = "C++ and C#, TCP/IP, 1.3.2, PPR-9087; ABC．次, 価格＋税, ＃1"

@@ -54,13 +54,14 @@ def _weigh(term: QueryTerm, terms: Sequence[QueryTerm], passages: int) -> float:
     """Return the idf of a term.
 
     Another spelling weighs as much as the rarest of the words that it replaces, if they are as common as it; 5mm, with
-    a number, as much as all of them, so that 7 mm is not found before it.
+    a number, as much as all of them, so that 7 mm is not found before it, unless they are a known code (A4/B-7).
     """
     words = range(term.position, term.position + term.replaces)
     replaced = [
         replace(word, df=max(word.df, term.df)) for word in terms if word.position in words and not word.replaces
     ]
-    combine = sum if any(map(str.isdigit, term.term)) else max
+    is_code = any(word.id is not None and not word.term.isalnum() for word in replaced)
+    combine = sum if any(map(str.isdigit, term.term)) and not is_code else max
     return combine(term_idf(word, passages) for word in replaced or [term])
 
 

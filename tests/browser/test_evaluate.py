@@ -404,7 +404,7 @@ def test_questions_are_typed_in_and_taken_along(
     page.get_by_role("button", name="Add from file").click()
     expect(page.get_by_text("0 questions and 1 judgment added.")).to_be_visible()
     page.get_by_role("button", name="Edit", exact=True).click()
-    pick_option(page.get_by_role("dialog").get_by_role("combobox", name="Grades"), "not, relevant", exact=True)
+    pick_option(page.get_by_role("dialog").get_by_role("combobox", name="Grades"), "not relevant, relevant", exact=True)
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_text('Saved "Typed questions".')).to_be_visible()
     assert TestSetStore(filled).info(made.id).grades == 2

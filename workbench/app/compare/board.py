@@ -82,20 +82,16 @@ def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | N
     rows = [place for place, line in enumerate(lines) if _line_kind(line) == ROW_KIND and scores[place]]
     if not rows:
         return None
-    whole = {place: scores[place] + _header_score(lines, scores, place) for place in rows}
+    tables = {place: _find_table(lines, place) for place in rows}
+    whole = {place: scores[place] + sum(scores[start:first]) for place, (start, first, _) in tables.items()}
     best = max(rows, key=lambda place: (whole[place], -place))
-    if any(
-        score > whole[best]
-        for place, score in enumerate(scores)
-        if _line_kind(lines[place]) not in (HEADER_KIND, ROW_KIND)
-    ):
+    if any(score > whole[best] for place, score in enumerate(scores) if not is_row(lines[place])):
         return None
-    first, last = _find_table(lines, best)
+    start, first, last = tables[best]
     others = [place for place in range(first, last) if place != best]
     others.sort(key=lambda place: (-scores[place], abs(place - best), place < best))  # equal scores: the nearest first
     shown = sorted([best, *others[: MAX_ROWS - 1]])
-    names = [lines[first - 1]] if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
-    return [*names, *(lines[place] for place in shown)]
+    return [*lines[start:first], *(lines[place] for place in shown)]
 
 
 def find_own_record(lines: Sequence[Element], words: FindWords) -> Element | None:
@@ -108,8 +104,8 @@ def find_own_record(lines: Sequence[Element], words: FindWords) -> Element | Non
     best = max(own, key=lambda place: (len(own[place]), len(words(lines[place])), -place), default=None)
     if best is None or not own[best]:
         return None
-    first, _ = _find_table(lines, best)
-    names = row_cells(lines[first - 1]) if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
+    start, first, _ = _find_table(lines, best)
+    names = [cell for header in lines[start:first] for cell in row_cells(header)]
     return _make_record(names, row_cells(lines[best]), words)
 
 
@@ -126,12 +122,12 @@ def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | N
 def group_rows(lines: Sequence[Element], words: FindWords) -> list[Element]:
     """Group consecutive rows into one table element, or into one line per row if their cells are too long."""
     made: list[Element] = []
-    for is_row, group in groupby(lines, key=lambda line: _line_kind(line) in (HEADER_KIND, ROW_KIND)):
+    for in_table, group in groupby(lines, key=is_row):
         rows = list(group)
-        records = make_records(rows, words) if is_row else None
+        records = make_records(rows, words) if in_table else None
         if records is not None:
             made.extend(records)
-        elif is_row:
+        elif in_table:
             columns = _select_columns(rows, words)
             narrow = [_keep_columns(row, columns) for row in rows]
             if _line_kind(narrow[0]) == HEADER_KIND:
@@ -197,19 +193,14 @@ def _line_kind(line: Element) -> str:
     return str(line.attributes.get("class", ""))
 
 
-def _header_score(lines: Sequence[Element], scores: Sequence[float], place: int) -> float:
-    first, _ = _find_table(lines, place)
-    return scores[first - 1] if first and _line_kind(lines[first - 1]) == HEADER_KIND else 0.0
-
-
-def _find_table(lines: Sequence[Element], place: int) -> tuple[int, int]:
-    """Return the start and end of the consecutive rows around a row."""
+def _find_table(lines: Sequence[Element], place: int) -> tuple[int, int, int]:
+    """Return the start of the table around a row with its header, the start of its rows, and their end."""
     first = last = place
     while first and _line_kind(lines[first - 1]) == ROW_KIND:
         first -= 1
     while last < len(lines) and _line_kind(lines[last]) == ROW_KIND:
         last += 1
-    return first, last
+    return first - (first > 0 and _line_kind(lines[first - 1]) == HEADER_KIND), first, last
 
 
 def _select_columns(rows: Sequence[Element], words: FindWords) -> list[int]:
@@ -345,7 +336,8 @@ def _shorten_lines(made: Sequence[Element], matched: Sequence[Span], stems: _Que
     """Return the part of the lines that is shown, with an ellipsis at each omission."""
     start, end = _find_shown_span(made, matched, stems)
     is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
-    return _add_dots(_clip_lines(made, start, end), before=start > 0, after=is_cut)
+    clipped = [line for line in _clip_nodes(made, start, end, gap=1) if isinstance(line, Element)]
+    return _add_dots(clipped, before=start > 0, after=is_cut)
 
 
 def _find_shown_span(made: Sequence[Element], matched: Sequence[Span], stems: _QuestionStems) -> Span:
@@ -388,26 +380,15 @@ def _text_length(node: Node) -> int:
     return len(node.text) if isinstance(node, TextRun) else len(plain_text(node.children))
 
 
-def _clip_lines(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
-    """Return the lines from ``start`` to ``end``, in characters of the joined lines."""
-    kept: list[Element] = []
-    at = 0
-    for line in nodes:
-        length = _text_length(line)
-        if at < end and at + length > start:
-            kept.append(Element(line.tag, _clip_nodes(line.children, start - at, end - at), line.attributes))
-        at += length + 1
-    return kept
-
-
-def _clip_nodes(nodes: Sequence[Node], start: int, end: int) -> tuple[Node, ...]:
+def _clip_nodes(nodes: Sequence[Node], start: int, end: int, gap: int = 0) -> tuple[Node, ...]:
+    """Return the part of nodes from ``start`` to ``end``, in characters of their texts with ``gap`` between them."""
     kept: list[Node] = []
     at = 0
     for node in nodes:
         length = _text_length(node)
         if at < end and at + length > start:
             kept.append(_clip_node(node, max(0, start - at), min(length, end - at)))
-        at += length
+        at += length + gap
     return tuple(kept)
 
 
@@ -782,7 +763,7 @@ def show_figures(comparison: Comparison) -> None:
             | {columns[1].name: _figure(same[pair], 2), columns[2].name: _figure(order[pair], 2)}
             for pair in same
         ]
-        _show_figures("agreement", columns, rows)
+        _show_figures("Agreement", columns, rows)
     st.html(
         "<h3>Time per stage</h3><p>In milliseconds. The question is embedded once for all columns with vectors.</p>"
     )
@@ -793,7 +774,7 @@ def show_figures(comparison: Comparison) -> None:
     rows = [{"stage": str(stage)} | {name: _figure(times.get(stage), 1) for name, times in stages.items()}
             for stage in names]  # fmt: skip
     totals = {name: _figure(_total_ms(result), 1) for name, result in comparison.strategies.items()}
-    _show_figures("times", columns, [*rows, {"stage": "total", **totals}])
+    _show_figures("Time per stage", columns, [*rows, {"stage": "total", **totals}])
 
 
 def _figure_column(name: str, label: str = "") -> Column:
@@ -805,10 +786,9 @@ def _figure(value: object, digits: int) -> dict[str, object]:
     return {"text": f"{value:.{digits}f}" if known else "–", "order": value if known else None}
 
 
-def _show_figures(key: str, columns: Sequence[Column], rows: Sequence[Mapping[str, object]]) -> None:
+def _show_figures(label: str, columns: Sequence[Column], rows: Sequence[Mapping[str, object]]) -> None:
     listed = [{"id": str(place), "name": str(place), "cells": row} for place, row in enumerate(rows)]
-    label = {"agreement": "Agreement", "times": "Time per stage"}[key]
-    show_table(f"figures_{key}", columns, listed, label=label, noun="rows", filters=False)
+    show_table(f"figures_{label}", columns, listed, label=label, noun="rows", filters=False)
 
 
 def find_sources_of_twins(wb: Workbench, comparison: Comparison) -> dict[str, str]:

@@ -30,7 +30,7 @@ from workbench.types import Comparison, Parameter, ParameterValue, Scope
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# Searches in a thread, so that the page stays responsive
+# Searches and answers in a thread, so that the page stays responsive
 
 _SESSION_KEY = "asked"
 T = TypeVar("T")
@@ -38,33 +38,38 @@ SEARCH_WAIT_S = 1.0  # seconds before the page reports that it is still searchin
 
 
 @dataclass(slots=True)
-class PendingSearch(Generic[T]):
-    """A search that is running or has ended."""
+class Pending(Generic[T]):
+    """A call that is running in a thread or has ended."""
 
     key: Hashable  # identifies the question and its settings
     began: float = field(default_factory=time.monotonic)  # start time of the monotonic clock
-    settled: threading.Event = field(default_factory=threading.Event)  # set last, when the search ends
+    settled: threading.Event = field(default_factory=threading.Event)  # set last, when the call ends
     answer: T | None = None  # the result, if it succeeded
     error: Exception | None = None  # the failure, if any
 
-    @property
-    def seconds(self) -> float:
-        """The seconds since it started."""
-        return time.monotonic() - self.began
+    def run(self, call: Callable[[], T | None]) -> None:
+        """Store the result of a call, or its failure."""
+        try:
+            import_framework()
+            self.answer = call()
+        except Exception as error:  # noqa: BLE001 - shown or raised again in the page's thread
+            self.error = error
+        finally:
+            self.settled.set()
 
 
-def get_or_start_search(key: Hashable, call: Callable[[], T]) -> PendingSearch[T]:
+def get_or_start_search(key: Hashable, call: Callable[[], T]) -> Pending[T]:
     """Return this session's search for a key, started if necessary, after waiting up to ``SEARCH_WAIT_S`` seconds.
 
     Raises:
         Exception: The error of ``call``, each time the page is drawn, until ``discard_search``.
     """
-    pending: PendingSearch[T] | None = st.session_state.get(_SESSION_KEY)
+    pending: Pending[T] | None = st.session_state.get(_SESSION_KEY)
     if pending is None or pending.key != key:
-        pending = PendingSearch(key)
+        pending = Pending(key)
         st.session_state[_SESSION_KEY] = pending
-        threading.Thread(target=_run_search, args=(pending, call), name="ask", daemon=True).start()
-    pending.settled.wait(max(0.0, SEARCH_WAIT_S - pending.seconds))
+        threading.Thread(target=pending.run, args=(call,), name="ask", daemon=True).start()
+    pending.settled.wait(max(0.0, pending.began + SEARCH_WAIT_S - time.monotonic()))
     if pending.error is not None:
         raise pending.error
     return pending
@@ -72,23 +77,13 @@ def get_or_start_search(key: Hashable, call: Callable[[], T]) -> PendingSearch[T
 
 def is_searched(key: Hashable) -> bool:
     """Return whether this session has the result for a key."""
-    pending: PendingSearch[object] | None = st.session_state.get(_SESSION_KEY)
+    pending: Pending[object] | None = st.session_state.get(_SESSION_KEY)
     return pending is not None and pending.key == key and pending.settled.is_set()
 
 
 def discard_search() -> None:
     """Drop the search, so that it runs again."""
     st.session_state.pop(_SESSION_KEY, None)
-
-
-def _run_search(pending: PendingSearch[T], call: Callable[[], T]) -> None:
-    try:
-        import_framework()
-        pending.answer = call()
-    except Exception as error:  # noqa: BLE001 - raised again in the page's thread
-        pending.error = error
-    finally:
-        pending.settled.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +184,7 @@ def open_passage(opened: Mapping[str, object], cut: str) -> None:
 
 MAX_COLUMNS = 4
 LIMITS = (5, 10, 20, 50)
+DEFAULT_LIMIT = 10
 
 
 def read_indexes() -> tuple[str, ...]:
@@ -213,8 +209,7 @@ def read_strategies() -> tuple[str, ...]:
 
 def read_limit() -> int:
     """Return the number of passages per column."""
-    wanted = address.get("n", "10")
-    return int(wanted) if wanted.isdecimal() and int(wanted) in LIMITS else 10
+    return next((limit for limit in LIMITS if str(limit) == address.get("n")), DEFAULT_LIMIT)
 
 
 def read_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
@@ -297,7 +292,7 @@ def _show_index_choice(indexes: Sequence[str]) -> None:
 
 def _change_limit() -> None:
     limit = st.session_state["limit"]
-    address.put(n=None if limit == 10 else str(limit))
+    address.put(n=None if limit == DEFAULT_LIMIT else str(limit))
 
 
 def _show_control(strategy: str, parameter: Parameter, parameters: dict[str, ParameterValue]) -> None:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import blake2b
 from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -17,10 +16,11 @@ import streamlit as st
 
 from workbench.app.compare.board import show_board, show_figures
 from workbench.app.compare.columns import (
+    DEFAULT_LIMIT,
     LIMITS,
     MAX_COLUMNS,
     ComparedHits,
-    PendingSearch,
+    Pending,
     SearchSettings,
     discard_search,
     get_or_start_search,
@@ -68,7 +68,6 @@ from workbench.retrieval.options import Ask, combine_with_indexes
 from workbench.retrieval.strategies import STRATEGIES, split_strategy
 from workbench.sample import questions_dir
 from workbench.services.answers import DEFAULT_PASSAGES
-from workbench.services.corpus import import_framework
 from workbench.services.sample_corpus import SAMPLE_TITLE
 from workbench.types import Comparison, JsonObject, Passage, Scope
 from workbench.workbench import BUILT_IN_RERANKER
@@ -85,15 +84,11 @@ _SESSION_KEY = "answering"
 
 
 @dataclass(slots=True)
-class PendingText:
+class PendingText(Pending["Answer"]):
     """An answer that is being written, or has been."""
 
-    key: Hashable  # identifies the question, the scope and the strategy
     text: str = ""  # the text so far
     passages: tuple[Passage, ...] = ()  # the passages it may cite
-    answer: Answer | None = None  # the complete answer; None until then, and after a failure or a cancellation
-    error: Exception | None = None  # the failure, if any
-    settled: threading.Event = field(default_factory=threading.Event)  # set last, when the thread ends
     stopped: threading.Event = field(default_factory=threading.Event)  # set to cancel it
 
     @property
@@ -107,19 +102,15 @@ class PendingText:
 
     def write(self, begin: Callable[[], AnswerStream]) -> None:
         """Ask, and append the pieces of the answer until it ends or is stopped."""
-        try:
-            import_framework()
-            stream = begin()
-            self.passages = stream.passages
-            for piece in stream:
-                if self.stopped.is_set():
-                    return
-                self.text += piece
-            self.answer = stream.answer()
-        except Exception as error:  # noqa: BLE001 - shown or raised again in the page's thread
-            self.error = error
-        finally:
-            self.settled.set()
+        self.run(lambda: self._read(begin()))
+
+    def _read(self, stream: AnswerStream) -> Answer | None:
+        self.passages = stream.passages
+        for piece in stream:
+            if self.stopped.is_set():
+                return None
+            self.text += piece
+        return stream.answer()
 
 
 def get_or_start_answer(key: Hashable, begin: Callable[[], AnswerStream]) -> PendingText:
@@ -393,7 +384,7 @@ def show_name_chips(comparison: Comparison, scope: Scope) -> None:
             documents = "1 document" if name.documents == 1 else f"{name.documents:,} documents"
             st.button(
                 escape_markdown(name.text, MAX_NAME_CHARS),
-                key=_widget_key("chip", name.text),
+                key=f"chip_{name.text}",
                 icon=":material/close:",
                 icon_position="right",
                 help=f"{name.kind.capitalize()} of {documents}. Click to ignore it.",
@@ -403,7 +394,7 @@ def show_name_chips(comparison: Comparison, scope: Scope) -> None:
         for text in scope.ignored_names:
             st.button(
                 f"~~{escape_markdown(text, MAX_NAME_CHARS)}~~",
-                key=_widget_key("chipback", text),
+                key=f"chipback_{text}",
                 icon=":material/undo:",
                 icon_position="right",
                 type="tertiary",
@@ -433,10 +424,6 @@ def _ignore_name(name: str) -> None:
 
 def _restore_name(name: str) -> None:
     address.put(without=[other for other in address.get_all("without") if other != name])
-
-
-def _widget_key(kind: str, text: str) -> str:
-    return f"{kind}_{blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 # The inspector, and the panes
@@ -475,9 +462,10 @@ def close_inspector() -> None:
     address.put(**dict.fromkeys(address.INSPECTOR_KEYS))
 
 
-def _show_inspector_buttons(tab: str) -> None:
+def _show_inspector_buttons(tab: str, strategies: Sequence[str]) -> None:
     """Show the buttons that open the inspector at what does not belong to a passage; pressed again, they close it."""
-    changed = len(address.get_all("set")) + bool(address.get("n")) + bool(address.get("on"))
+    parameters = read_parameters(strategies).values()
+    changed = sum(map(len, parameters)) + (read_limit() != DEFAULT_LIMIT) + bool(read_indexes())
     for name, icon in (("answer", "short_text"), ("figures", "grid_on"), ("settings", "tune")):
         is_open = name == tab
         st.button(
@@ -541,7 +529,7 @@ def page() -> None:
             with_llm=wb.settings.has_llm, with_reranker=wb.settings.reranker != BUILT_IN_RERANKER
         )
         _show_pane_choice(tab)
-        _show_inspector_buttons(tab)
+        _show_inspector_buttons(tab, strategies)
     show_invalid_values()
     shown = None
     with st.container(key="panes", horizontal=True, wrap=False, gap="small"):
@@ -593,9 +581,9 @@ def _show_results(
         return None
     in_the_meantime.empty()
     store_in_history(wb, question)
-    explaining = ExplainedQuestion(question, limit, asking, pending.answer.comparison)
+    explaining = ExplainedQuestion(question, limit, asking, pending.answer)
     shown = ShownComparison(explaining, load_live_strategy(wb, asking.scope))
-    _show_comparison(wb, pending.answer, shown, judging)
+    _show_comparison(wb, shown, judging)
     return shown
 
 
@@ -613,10 +601,9 @@ def _find_remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
     return remedies
 
 
-def _show_comparison(
-    wb: Workbench, compared: ComparedHits, shown: ShownComparison, judging: QuestionJudging | None
-) -> None:
-    comparison, asking = compared.comparison, shown.explaining.asking
+def _show_comparison(wb: Workbench, shown: ShownComparison, judging: QuestionJudging | None) -> None:
+    compared, asking = shown.explaining.compared, shown.explaining.asking
+    comparison = compared.comparison
     if not compared.failures and not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
         show_message(
@@ -644,7 +631,7 @@ def _show_comparison(
         show_board(wb, compared, asking, shown.serving, judging)
 
 
-def _show_waiting(pending: PendingSearch[ComparedHits], columns: int, place: DeltaGenerator) -> None:
+def _show_waiting(pending: Pending[ComparedHits], columns: int, place: DeltaGenerator) -> None:
     with place.container():
         with st.container(key="slow", horizontal=True, vertical_alignment="center"):
             why = "Large corpora take longer." if OPENING.is_warm else "Loading the model."
@@ -654,7 +641,7 @@ def _show_waiting(pending: PendingSearch[ComparedHits], columns: int, place: Del
     st.fragment(_rerun_when_settled, run_every=0.3)(pending)
 
 
-def _rerun_when_settled(pending: PendingSearch[ComparedHits]) -> None:
+def _rerun_when_settled(pending: Pending[ComparedHits]) -> None:
     if pending.settled.is_set():
         st.rerun()
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import EXPECTED_DOCUMENT, SearchSettings, open_passage
-from workbench.app.compare.matches import UNDERLINE_THRESHOLDS
+from workbench.app.compare.columns import EXPECTED_DOCUMENT, ComparedHits, SearchSettings, open_passage
+from workbench.app.compare.matches import UNDERLINE_THRESHOLDS, place_key
 from workbench.app.state import address
 from workbench.app.state.shared import change_count, note_change
 from workbench.app.widgets.elements import TextRun, to_json
@@ -306,12 +306,16 @@ _SKELETON_HEIGHTS = (56, 120, 190, 150)
 
 @dataclass(frozen=True, slots=True)
 class ExplainedQuestion:
-    """The question, passage limit and settings of the board, and their comparison."""
+    """The question, passage limit and settings of the board, and what they found."""
 
     question: str
     limit: int
     asking: SearchSettings
-    comparison: Comparison
+    compared: ComparedHits
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.compared.comparison
 
 
 def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
@@ -329,15 +333,11 @@ def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
         "compare/why",
         "why",
         data,
-        open=lambda: _open_explained(data),
+        open=lambda: open_passage(data, str(data["cut"])),
         expect=lambda: _store_choice("expect", "missed"),
         turn=lambda: _store_choice("turn", "why"),
         column=lambda: _store_choice("column", "by"),
     )
-
-
-def _open_explained(data: Mapping[str, object]) -> None:
-    open_passage(data, str(data["cut"]))
 
 
 def _build_data(wb: Workbench, explaining: ExplainedQuestion) -> JsonObject:
@@ -376,16 +376,9 @@ def _explain_passage(wb: Workbench, explaining: ExplainedQuestion, column: str, 
         compared = None
     neighbours = explaining.comparison.strategies.get(column)
     document_type = wb.documents.get(why.document_id).document_type
-    header = _load_table_header(wb, explaining, passage_id, why.index)
-    return build_panel_data(why, compared, column, neighbours, document_type, header)
-
-
-def _load_table_header(wb: Workbench, explaining: ExplainedQuestion, passage_id: str, index: str) -> str:
-    """Return the Markdown header of a table that starts before a passage of the board, or ""."""
     hit = _find_hit(explaining, passage_id)
-    if hit is None or not hit.metadata.get("table_header"):
-        return ""
-    return wb.answers.table_headers([hit], index).get(passage_id, "")
+    header = explaining.compared.headers.get(place_key(hit), "") if hit else ""
+    return build_panel_data(why, compared, column, neighbours, document_type, header)
 
 
 def _explain_expected(wb: Workbench, explaining: ExplainedQuestion, column: str, document_id: str) -> JsonObject:

@@ -13,7 +13,7 @@ function grades(judging) {
 }
 
 function judgingHint(judging) {
-  return make("p", { class: "judging-hint" }, make("span", {}, "Judging for ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or focus:"),
+  return make("p", { class: "judging-hint" }, make("span", {}, "Judging for ", make("b", { title: judging.title }, judging.title), make("span", { class: "pointed" }, ", the passage under the pointer or focus"), ":"),
     buttonsOf(judging).map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)),
     make("span", {}, "nDCG uses each document's best passage"));
 }

@@ -5,8 +5,8 @@ Checks arguments, runs the tool in a thread, cuts long answers and turns every e
 
 from __future__ import annotations
 
-import asyncio
 import functools
+import itertools
 import json
 import logging
 import time
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
+import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 
 from mcp_app.arguments import Refused, find_ignored_arguments, read_arguments, select_repeated
@@ -68,41 +70,21 @@ class ProgressClient(Protocol):
         """Send one report."""
 
 
-class ProgressReporter:
-    """Sends progress reports in order, from worker threads through the running event loop."""
+def make_progress_callback(client: ProgressClient | None) -> OnProgress | None:
+    """Return a callback for threads, which returns when its report is sent; None if there is no client.
 
-    def __init__(self, client: ProgressClient | None) -> None:
-        self._client, self._loop = client, asyncio.get_running_loop()
-        self._steps, self._countdown = 0, Countdown()
-        self._last: asyncio.Task[None] | None = None
+    So the reports are in order, and none arrives after the answer.
+    """
+    if client is None:
+        return None
+    token, steps, countdown = anyio.lowlevel.current_token(), itertools.count(1), Countdown()
 
-    @property
-    def report(self) -> OnProgress | None:
-        """The callback for the work, or None if there is no client."""
-        return self._enqueue if self._client is not None else None
-
-    async def flush(self) -> None:
-        """Wait until all reports are sent, so that none arrives after the answer."""
-        if self._last is not None:
-            await self._last
-
-    def _enqueue(self, progress: Progress) -> None:
-        self._loop.call_soon_threadsafe(self._create_task, progress)
-
-    def _create_task(self, progress: Progress) -> None:
-        self._steps += 1
-        left = self._countdown.take(progress)
-        self._last = self._loop.create_task(self._send(self._steps, progress, left, self._last))
-
-    async def _send(
-        self, step: int, progress: Progress, left: float | None, previous: asyncio.Task[None] | None
-    ) -> None:
-        if previous is not None:
-            await previous
-        assert self._client is not None
+    def report(progress: Progress) -> None:
         message = f"{progress.done} of {progress.total}: {progress.message}" if progress.total > 1 else progress.message
-        message = ", ".join(filter(None, (message, time_left_text(left))))
-        await self._client.report_progress(step, None, message)
+        message = ", ".join(filter(None, (message, time_left_text(countdown.take(progress)))))
+        anyio.from_thread.run(client.report_progress, next(steps), None, message, token=token)
+
+    return report
 
 
 _MAX_WRITERS = 2  # concurrent calls that write; more would compete for the CPU
@@ -185,28 +167,26 @@ class Boundary:
     async def _run_tool(
         self, tool: Tool, arguments: JsonObject, client: ProgressClient | None, mixed: list[Interleaving]
     ) -> JsonValue:
-        reports = ProgressReporter(client)
         reads = tool.reads(arguments)
         if not tool.from_files:
             with anyio.fail_after(START_TIMEOUT_S):
                 await self.opening.ready()
         settings, articles, files = self._settings_and_folders
+        report = make_progress_callback(client)
         call = Call(
-            self.opening, articles, files, self.offered, self.log.flush, on_progress=reports.report, interleavings=mixed
+            self.opening, articles, files, self.offered, self.log.flush, on_progress=report, interleavings=mixed
         )
         seconds = settings.mcp_call_seconds if reads else settings.mcp_write_seconds
         work = functools.partial(_run, tool, call, arguments, again=reads)
         try:
             with anyio.fail_after(seconds):
                 limiter = self._get_limiter(reads, settings.pool_size)
-                value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+                return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
             remedy = SLOW_REMEDY if self.opening.is_warm else LOADING_REMEDY
             raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy, status=503) from None
         finally:
             call.stop.set()  # after a timeout or cancellation the thread stops at its next step
-        await reports.flush()
-        return value
 
     @functools.cached_property
     def _settings_and_folders(self) -> tuple[Settings, ArticleFolder, FileRoots]:

@@ -56,7 +56,7 @@ class FolderMirror:
     def __init__(self, corpus: Corpus, sources: SourceService, documents: DocumentService, source_type: str) -> None:
         self._corpus, self._sources, self._documents, self.source_type = corpus, sources, documents, source_type
         self.stamps: dict[Path, tuple[str, Stamps]] = {}
-        self.lock = threading.Lock()  # locked while a folder is compared or synchronised
+        self.lock = threading.RLock()  # locked while a folder is compared or synchronised
 
     def source(self, folder: Path, *, for_ingest: bool = False) -> str:
         """Return the id of a folder's source, created on first use; ``for_ingest`` as in ``SourceService``."""
@@ -163,19 +163,16 @@ class MirroredFolder:
         """Synchronise the folder if it has changed, and return the id of its source."""
         with self.mirror.lock:
             if not self.is_known():
-                self._synchronise(on_progress, should_stop)
+                self.synchronise(on_progress, should_stop)
             return self.source()
 
     def synchronise(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> SyncReport:
         """Synchronise the folder, and return the changes."""
         with self.mirror.lock:
-            return self._synchronise(on_progress, should_stop)
-
-    def _synchronise(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> SyncReport:
-        source_id, stamps = self.source(), stamp_files(self.folder)
-        report = self.mirror.sync(source_id, self.items(), on_progress=on_progress, should_stop=should_stop)
-        self.mirror.stamps[self.folder] = (source_id, stamps)
-        return report
+            source_id, stamps = self.source(), stamp_files(self.folder)
+            report = self.mirror.sync(source_id, self.items(), on_progress=on_progress, should_stop=should_stop)
+            self.mirror.stamps[self.folder] = (source_id, stamps)
+            return report
 
 
 # Large changes of folders as jobs

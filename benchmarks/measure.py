@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evals.measures.metrics import Range, measure_spans, precision_omega
+from evals.measures.metrics import Range, measure_spans
 from evals.test_set import FolderCorpus, Judgment, Question, TestSet
 from evals.test_sets.exchange import locate_quote
 from evals.test_sets.folders import EMPTY_TITLE
@@ -100,6 +100,16 @@ def load_corpus_texts(test_set: TestSet) -> dict[str, str]:
     if not isinstance(test_set.corpus, FolderCorpus):
         raise InvalidInput(f"The test set {test_set.name!r} has no corpora; read it from its folder.")
     return {item.key: item.load().decode() for item in test_set.corpus.documents}
+
+
+def precision_omega(relevant: Sequence[Range], passages: Iterable[Range]) -> float:
+    """Return the IoU of all passages that touch a relevant span."""
+    touching = [
+        (document, start, end)
+        for document, start, end in passages
+        if any(document == other and start < last and first < end for other, first, last in relevant)
+    ]
+    return measure_spans(relevant, touching)["span-iou"]
 
 
 def mean_scores(

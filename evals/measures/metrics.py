@@ -200,52 +200,16 @@ Range = tuple[str, int, int]  # document, start, end
 
 def measure_spans(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
     """Return recall, precision and IoU of the retrieved passages; all 0 if nothing is relevant."""
-    wanted = _merge_ranges(relevant)
-    length = _total_length(wanted)
-    hit = _total_length(_intersect(wanted, _merge_ranges(retrieved)))
-    total = sum(end - start for _, start, end in retrieved)
+    wanted, found = (
+        {(document, at) for document, start, end in ranges for at in range(start, end)}
+        for ranges in (relevant, retrieved)
+    )
+    hit, total = len(wanted & found), sum(end - start for _, start, end in retrieved)
     return {
-        "span-recall": hit / length if length else 0.0,
+        "span-recall": hit / len(wanted) if wanted else 0.0,
         "span-precision": hit / total if total else 0.0,
-        "span-iou": hit / (total + length - hit) if total + length else 0.0,
+        "span-iou": hit / (total + len(wanted) - hit) if total + len(wanted) else 0.0,
     }
-
-
-def precision_omega(relevant: Iterable[Range], passages: Iterable[Range]) -> float:
-    """Return the IoU of all passages that touch a relevant span."""
-    wanted = _merge_ranges(relevant)
-    touching = [passage for passage in passages if _total_length(_intersect(wanted, _merge_ranges([passage])))]
-    return measure_spans(relevant, touching)["span-iou"]
-
-
-def _merge_ranges(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
-    """Return disjoint, sorted spans by document."""
-    by_document: dict[str, list[tuple[int, int]]] = {}
-    for document, start, end in sorted(ranges):
-        stretches = by_document.setdefault(document, [])
-        if stretches and start <= stretches[-1][1]:
-            stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]))
-        elif end > start:
-            stretches.append((start, end))
-    return by_document
-
-
-def _intersect(
-    a: Mapping[str, Sequence[tuple[int, int]]], b: Mapping[str, Sequence[tuple[int, int]]]
-) -> dict[str, list[tuple[int, int]]]:
-    return {
-        document: [
-            (max(start, other_start), min(end, other_end))
-            for start, end in a[document]
-            for other_start, other_end in b[document]
-            if max(start, other_start) < min(end, other_end)
-        ]
-        for document in a.keys() & b.keys()
-    }
-
-
-def _total_length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
-    return sum(end - start for spans in stretches.values() for start, end in spans)
 
 
 # Stored verdicts

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.measures.metrics import Range, measure_spans, precision_omega
+from benchmarks.measure import precision_omega
+from evals.measures.metrics import Range, measure_spans
 from evals.test_sets.exchange import locate_quote
 
 RANGE = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 40), st.integers(1, 15)).map(

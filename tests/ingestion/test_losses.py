@@ -796,6 +796,7 @@ def test_dates_are_taken_by_trust() -> None:
         ("a.md", "Title: Keys\nDate: 2030-03-05 10:12\nTags: a\n", "Keys"),
         ("a.md", "% Keys\n% Ada; Bo\n% March 5, 2030\n", "Keys"),
         ("a.md", "# Keys\n\n**Date:** 5 March 2030  \n**Title:** Minutes\n\nDate: 2031-01-01\n", "Keys"),
+        ("a.rst", "Published: by the office of the port\n:Date: $Date: 2030-03-05 00:36:49 +0100 (Tue) $\n", "a"),
         ("a.txt", "MEMO\n\nTO: All\nDATE: March 5, 2030\nSUBJECT: Keys\n", "a"),
         ("a.txt", "Content-Type: text/x-zim-wiki\nCreation-Date: 2030-03-05T10:12:00+01:00\n", "a"),
     ],

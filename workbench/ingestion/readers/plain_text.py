@@ -406,8 +406,8 @@ def read_plain(data: bytes, name: str) -> Draft:
 MAX_HEAD_CHARS = 2_000  # in which the fields of a text are looked for
 HEAD_FIELD = re.compile(  # "Date: 5 March 2030", ":Date:", "#+DATE: <5 March>", ".. post::", "v1.3, 2030-03-05"
     r"^(?::|#\+|\\|\.\. |\*\*)?(?P<key>title|datum|fecha|date|revdate|(?:creation|release|posting|publication)[- ]date"
-    r"|created|published|post|(?:last[- ])?(?:updated|modified|revised))(?:\*\*)?(?::{1,2}(?:\*\*)?[ \t]+|(?=\{))[{<]?"
-    r"(?P<value>[^\s\[].*?)[>}]?[ \t]*\r?$|^v?[\d.]+, (?P<day>\d{4}-\d\d-\d\d)",
+    r"|created|published|post|(?:last[- ])?(?:updated|modified|revised))(?:\*\*)?(?::{1,2}(?:\*\*)?[ \t]+|(?=\{))"
+    r"[{<]?(?:\$Date:? )?(?P<value>[^\s\[].{0,80}?)[>}]?[ \t]*\r?$|^v?[\d.]+, (?P<day>\d{4}-\d\d-\d\d)",
     re.IGNORECASE | re.MULTILINE,
 )
 BRACES = str.maketrans("", "", "{}")
@@ -420,7 +420,8 @@ def read_head_fields(text: str) -> dict[str, object]:
     fields: dict[str, object] = {}
     for match in HEAD_FIELD.finditer(head):
         key, value = (match["key"] or "date").lower(), (match["value"] or match["day"]).translate(BRACES)
-        if value and (key != "title" or HEADING.search(head, 0, match.start()) is None):
+        is_first = key != "title" or HEADING.search(head, 0, match.start()) is None
+        if is_first and (key == "title" or any(map(str.isdigit, value))):
             fields.setdefault(key.replace("revdate", "date"), value)
     return fields
 

@@ -24,8 +24,7 @@ from workbench.app.shell.work import (
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import describe_unsupported
 from workbench.errors import NotFound
-from workbench.storage.job_parts import FileTally, JobFile
-from workbench.storage.jobs import Job
+from workbench.storage.jobs import FileTally, Job, JobFile
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FILES = [("a.md", b"# A\n\nThe tide gauge."), ("b.pdf", b"%PDF-1.4 broken"), ("c.txt", b"")]

@@ -8,7 +8,7 @@ from pathlib import Path
 from commands import Ran
 
 from workbench import Workbench
-from workbench.storage.job_parts import JobParts
+from workbench.storage.jobs import JobParts
 from workbench.types import Progress
 
 

@@ -16,7 +16,7 @@ from workbench import Workbench
 from workbench.jobs.sharing import Assignment, Outcome, make_progress_reporter
 from workbench.jobs.worker import start_worker
 from workbench.services.indexes import report_graph_progress
-from workbench.storage.job_parts import MAX_ATTEMPTS, EmbeddingLease, PartLost, PartsLease
+from workbench.storage.jobs import MAX_ATTEMPTS, EmbeddingLease, PartLost, PartsLease
 from workbench.types import Progress
 
 

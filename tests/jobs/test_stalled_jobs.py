@@ -22,8 +22,7 @@ from workbench.jobs import sharing as assignments
 from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 from workbench.storage.graph import SERVING_PARAMETERS
-from workbench.storage.job_parts import FileTally
-from workbench.storage.jobs import Job
+from workbench.storage.jobs import FileTally, Job
 from workbench.types import Countdown, Progress, mark_slow_step
 
 LONG = 30  # seconds: an upper bound that only failures reach

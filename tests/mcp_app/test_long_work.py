@@ -21,7 +21,7 @@ from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.opening import Opening
 from workbench.services.checks import JOB_THRESHOLD_BYTES
-from workbench.storage.job_parts import JobParts
+from workbench.storage.jobs import JobParts
 from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
 
 LONG = "A long text of many words. " * (JOB_THRESHOLD_BYTES // 27 + 1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.formatting import MB
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.job_parts import GIVEN_UP, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
+from workbench.storage.jobs import GIVEN_UP, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
 from workbench.storage.passages import NewPassage
 from workbench.storage.store import PassageStore
 from workbench.types import ShouldStop, mark_slow_step

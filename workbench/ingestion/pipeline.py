@@ -36,7 +36,7 @@ from workbench.ingestion.writing import (
 )
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
-from workbench.storage.job_parts import Part, PartsLease
+from workbench.storage.jobs import Part, PartsLease
 from workbench.types import (
     DocumentNotes,
     IngestFailure,

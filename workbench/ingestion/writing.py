@@ -29,7 +29,7 @@ from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection, Database, statement
 from workbench.storage.documents import Documents, NewDocument
 from workbench.storage.indexes import Indexes
-from workbench.storage.job_parts import EmbeddingLease, Part, PartsLease, drop_embedding_parts
+from workbench.storage.jobs import EmbeddingLease, Part, PartsLease, drop_embedding_parts
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.store import PassageStore
 from workbench.types import EMBEDDING_SHARE, Index, OnProgress, Progress, ShouldStop, Span, as_texts

@@ -33,8 +33,7 @@ from workbench.services.indexes import IndexService
 from workbench.services.sources import UPLOADS_TITLE, SourceService
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.database import Connection
-from workbench.storage.job_parts import EmbeddingLease, FileNote, JobFiles, PartLost
-from workbench.storage.jobs import Jobs
+from workbench.storage.jobs import EmbeddingLease, FileNote, JobFiles, Jobs, PartLost
 from workbench.types import (
     MAX_NOTES_SHOWN,
     IngestFailure,

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import StorageError
 from workbench.storage.database import new_id
-from workbench.storage.job_parts import EmbeddingLease, PartsLease
-from workbench.storage.jobs import Job, Jobs
+from workbench.storage.jobs import EmbeddingLease, Job, Jobs, PartsLease
 from workbench.types import EMBEDDING_SHARE, MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
 
 # A running job and its outcome

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from workbench.errors import Cancelled, ConnectionLost, NotFound, WorkbenchError
 from workbench.jobs.runners import Runner, Runners
 from workbench.jobs.sharing import Assignment, WorkerStopped
-from workbench.storage.job_parts import PartLost
-from workbench.storage.jobs import JOIN_TASK, Job, Jobs, Queue, name_queues
+from workbench.storage.jobs import JOIN_TASK, Job, Jobs, PartLost, Queue, name_queues
 from workbench.telemetry import JOB, measure
 
 if TYPE_CHECKING:

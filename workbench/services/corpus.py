@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.models.llm import Llm
     from workbench.retrieval.names import NamesCache
     from workbench.storage.attached import AttachedStore
-    from workbench.storage.job_parts import EmbeddingLease
+    from workbench.storage.jobs import EmbeddingLease
     from workbench.storage.store import PassageStore
 
 DEFAULT_INDEX = "main"

@@ -27,8 +27,7 @@ from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
 from workbench.services.sources import LocationNames, SourceService
 from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
-from workbench.storage.job_parts import EmbeddingLease, PartLost
-from workbench.storage.jobs import FINISHED_STATUSES, Job, describe_state
+from workbench.storage.jobs import FINISHED_STATUSES, EmbeddingLease, Job, PartLost, describe_state
 from workbench.types import (
     MAX_NOTES_SHOWN,
     IngestReport,

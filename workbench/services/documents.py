@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
     from workbench.ingestion.pipeline import AfterWrite, SharedItems
     from workbench.ingestion.progress import OnItems
-    from workbench.storage.job_parts import EmbeddingLease
+    from workbench.storage.jobs import EmbeddingLease
     from workbench.storage.passages import StoredPassage
 
 MAX_FOUND_CHARS = 500  # of a text that is looked for exactly

@@ -13,7 +13,7 @@ from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_v
 from workbench.models.registry import BUILT_IN, move_thresholds
 from workbench.services.corpus import Corpus, import_framework
 from workbench.storage.indexes import check_index_name
-from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
+from workbench.storage.jobs import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, Progress, ShouldStop, Value

@@ -22,8 +22,7 @@ from workbench.errors import StorageError, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
 from workbench.services.sources import UPLOADS_TITLE, LocationNames
-from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
-from workbench.storage.jobs import Job
+from workbench.storage.jobs import SETTLED_STATES, FileTally, Job, JobFile
 from workbench.types import MAX_NOTES_SHOWN, JsonValue, Source, as_texts, progress_text, time_left_text
 
 if TYPE_CHECKING:

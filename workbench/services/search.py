@@ -26,7 +26,7 @@ from workbench.retrieval.strategies import (
 )
 from workbench.services.checks import check_history, check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
-from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
+from workbench.storage.documents import Documents, SourcePlace
 from workbench.storage.ranking import filter_documents
 from workbench.types import (
     EVERYWHERE_KEY,
@@ -492,7 +492,7 @@ class DocumentSearch:
     """Search by document."""
 
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
-        self._requests, self._search, self._facts = requests, search, DocumentFacts(corpus.reader)
+        self._requests, self._search, self._facts = requests, search, Documents(corpus.reader)
         self.places = self._facts.places
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:

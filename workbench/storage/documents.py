@@ -14,8 +14,6 @@ from workbench.storage.database import Connection, Table, bind_json, clean_param
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.types import APART_TYPES, Document, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
-# Facts that results show about their documents
-
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace(Value):
@@ -27,19 +25,6 @@ class SourcePlace(Value):
     project_id: str | None  # None for a global source
     folder_name: str | None  # None outside folders
     tags: Sequence[str]
-
-
-class DocumentFacts(Table):
-    """Facts about documents that were found, one statement per list."""
-
-    def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
-        """Return projects and folders of sources, by source id."""
-        rows = self._rows("source_places", {"ids": sorted(set(source_ids))})
-        return {row["source_id"]: SourcePlace(**row) for row in rows}
-
-    def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
-        rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
-        return {row["id"]: int(row["words"]) for row in rows}
 
 
 _HINT = "List the documents to see the valid ids."
@@ -185,6 +170,15 @@ class Documents(Table):
     def last_change(self) -> datetime | None:
         """Return when a document was last added or changed; None if there are no documents."""
         return self._value("documents_last_change")
+
+    def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
+        """Return projects and folders of sources, by source id."""
+        rows = self._rows("source_places", {"ids": sorted(set(source_ids))})
+        return {row["source_id"]: SourcePlace(**row) for row in rows}
+
+    def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
+        rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
+        return {row["id"]: int(row["words"]) for row in rows}
 
     def write(self, connection: Connection, document: NewDocument) -> tuple[str, bool, bool]:
         """Store a document in the caller's transaction.

@@ -195,10 +195,10 @@ def load_test_set(name: str | Path) -> TestSet:
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
     reference_answer, ``answerable`` false for a question without an answer, and ``turns``: the earlier turns of its
-    conversation from the oldest) and one of ``QRELS_FILES`` (query,
-    document, grade, separated by tabs or spaces, with or without a header). A folder of files with questions.jsonl
-    has judged pages (``read_page_folder``), one with tables is a data set of Hugging Face (``read_tables``). BEIR's
-    files may be compressed (``.gz``). An unreadable line is left out and named in the test set's problems.
+    conversation from the oldest) and one of ``QRELS_FILES`` (query, document, grade, separated by tabs or spaces, with
+    or without a header). A folder of files with questions.jsonl has judged pages (``read_page_folder``), one with
+    tables is a data set of Hugging Face (``read_tables``). BEIR's files may be compressed (``.gz``). An unreadable
+    line is left out and named in the test set's problems.
 
     Raises:
         InvalidInput: No such folder, a missing file, or a file without any readable line.

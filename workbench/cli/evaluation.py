@@ -278,30 +278,19 @@ def _show_agreement(wb: Workbench, arguments: argparse.Namespace, out: Output) -
     found = _open_test_sets(wb).agreement(arguments.test_set)
 
     def show(console: Console) -> None:
-        raters = [
-            (one.rater, one.kind, one.judgments, f"{one.base_rate:.2f}", _format_figure(one.consistency))
-            for one in found.raters
-        ]
+        raters = [(one.rater, one.kind, one.judgments, one.base_rate, one.consistency) for one in found.raters]
         print_table(console, ("Rater", "Kind", "Judgments", "Relevant", "Consistent"), raters, "No named rater.")
         pairs = [
-            (f"{one.a}, {one.b}", one.scale, one.places, f"{one.agreement:.2f}", _format_figure(one.kappa),
-             _format_figure(one.weighted_kappa))
+            (f"{one.a}, {one.b}", one.scale, one.places, one.agreement, one.kappa, one.weighted_kappa)
             for one in found.pairs
-        ]  # fmt: skip
-        print_table(console, ("Raters", "Scale", "Places", "Equal", "Kappa", "Weighted"), pairs, "")
-        scales = [
-            (one.scale, one.places, _format_figure(one.alpha), _format_figure(one.nominal_alpha))
-            for one in found.scales
         ]
+        print_table(console, ("Raters", "Scale", "Places", "Equal", "Kappa", "Weighted"), pairs, "")
+        scales = [(one.scale, one.places, one.alpha, one.nominal_alpha) for one in found.scales]
         print_table(console, ("Scale", "Places", "Alpha", "Nominal alpha"), scales, "")
 
     out.show(found, show)
     out.message(found.describe())
     return 0
-
-
-def _format_figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def _list_disagreements(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
@@ -336,7 +325,7 @@ def _rate(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
         )  # fmt: skip
     for reason, count in rated.reasons.items():
         out.message(f"Judgments missing: {count:,}. {reason}")
-    out.remark(f"{rated.left_out:,} beyond --limit were left out." if rated.left_out else "")
+    out.message(f"{rated.left_out:,} beyond --limit were left out." if rated.left_out else "")
     out.sentence(rated, f"Judgments stored by {rated.rater!r}: {rated.judged:,}.")
     return 0 if rated.judged else FAILURE
 
@@ -437,7 +426,7 @@ def _print_learned(console: Console, learned: TrainingResult) -> None:
     from workbench.retrieval.ranker import FEATURES
 
     rows = sorted(learned.figures.items(), key=lambda item: -item[1])
-    print_table(console, ("Strategy", "nDCG@10"), [(name, f"{value:.4f}") for name, value in rows], "")
+    print_table(console, ("Strategy", "nDCG@10"), rows, "")
     weights = learned.ranker.weights
     heaviest = sorted(FEATURES, key=lambda feature: -abs(weights.get(feature.name, 0.0)))
     print_table(

@@ -56,7 +56,7 @@ def _search_articles(wb: Workbench, arguments: argparse.Namespace, out: Output) 
         return _print_articles(out, wb.articles.search(arguments.query, content=arguments.content))
     found = wb.articles.search_by_meaning(arguments.query, content=arguments.content)
     for note in (*found.degraded, found.nothing_close):
-        out.remark(note)
+        out.message(note)
     return _print_articles(out, found, found.evidence)
 
 
@@ -132,7 +132,7 @@ def _search_conversations(wb: Workbench, arguments: argparse.Namespace, out: Out
         date_range=arguments.date,
     )
     for note in hits.degraded:
-        out.remark(note)
+        out.message(note)
     return _print_hits(out, hits, hits.evidence)
 
 
@@ -164,7 +164,7 @@ def _print_hits(out: Output, hits: Sequence[ConversationHit], evidence: Evidence
     value: dict[str, object] = {"results": list(hits), "total": len(hits)}
     if evidence is not None:
         value["evidence"] = evidence
-        out.remark(weak_match_text(hits, evidence))
+        out.message(weak_match_text(hits, evidence))
     return out.table(value, ("Conversation", "Score", "Title", "Date"), rows, empty)
 
 
@@ -194,7 +194,7 @@ def _search_archives(wb: Workbench, arguments: argparse.Namespace, out: Output) 
     ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
     titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     for note in (*result.degraded, result.nothing_close):
-        out.remark(note)
+        out.message(note)
     out.show(result, lambda console: _print_archives(console, result, titles))
     return 0
 

@@ -227,14 +227,14 @@ def _delete_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
 
 def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     """Queue the build for a worker."""
-    out.remark(wb.indexes.describe_cost(name))
+    out.message(wb.indexes.describe_cost(name))
     job = wb.jobs.enqueue_index_build(name)
     value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.count_missing(name)}
     return out.job(job.id, value)
 
 
 def _fill_index(wb: Workbench, out: Output, name: str) -> Index:
-    out.remark(wb.indexes.describe_cost(name))
+    out.message(wb.indexes.describe_cost(name))
     if wb.indexes.get(name).transformations:
         out.message(str(wb.indexes.estimate(name)))
     with out.progress(f"Build {name}") as show, cancel_on_sigint(out) as should_stop:

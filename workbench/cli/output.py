@@ -63,14 +63,10 @@ class Output:
         return self.fields(value, value)
 
     def message(self, text: str) -> None:
-        """Print a message to stderr."""
-        with suppress(OSError):  # stderr is closed, or the disk is full
-            print(strip_control_chars(text), file=sys.stderr, flush=True)
-
-    def remark(self, text: str) -> None:
         """Print a message to stderr unless it is empty."""
-        if text:
-            self.message(text)
+        with suppress(OSError):  # stderr is closed, or the disk is full
+            if text:
+                print(strip_control_chars(text), file=sys.stderr, flush=True)
 
     def console(self) -> Console:
         """Return a console on stdout without markup."""

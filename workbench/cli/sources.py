@@ -72,7 +72,7 @@ def _list_sources(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
     out.table({"sources": sources, "total": total}, columns, rows, empty)
     if apart:
         kinds = " or ".join(dict.fromkeys(source.source_type for source in apart))
-        out.remark(f"Conversations, articles and archives are listed separately: --type {kinds}.")
+        out.message(f"Conversations, articles and archives are listed separately: --type {kinds}.")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.options import Subcommands, add_parameters, add_yes_option, check_file, confirm, read_parameters
 from workbench.cli.output import Output, print_fields, print_table
 from workbench.errors import NotFound
-from workbench.types import Promotion, Ranker, Scope
+from workbench.types import Promotion, Scope
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -177,8 +177,8 @@ def declare_rankers(parser: argparse.ArgumentParser) -> None:
 def _list_rankers(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     rankers = wb.rankers.list()
     rows = [
-        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _format_figure(ranker, "learned"),
-         _format_figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
+        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, ranker.figures.get("learned"),
+         ranker.figures.get("rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
         for ranker in rankers
     ]  # fmt: skip
     columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
@@ -210,7 +210,3 @@ def _delete_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) ->
     confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
     wb.rankers.delete(ranker.name)
     return out.sentence(ranker, f"Deleted the ranker {ranker.name!r}.")
-
-
-def _format_figure(ranker: Ranker, name: str) -> str:
-    return f"{ranker.figures[name]:.4f}" if name in ranker.figures else ""

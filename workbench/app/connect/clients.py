@@ -103,7 +103,8 @@ def _environment(settings: Settings) -> dict[str, str]:
     return values
 
 
-def _stdio_entry(connection: ClientSetup) -> dict[str, Any]:
+def stdio_entry(connection: ClientSetup) -> dict[str, Any]:
+    """Return the entry with which a client starts this workbench."""
     return {"command": connection.command, "args": connection.words, "env": dict(connection.environment)}
 
 
@@ -116,17 +117,17 @@ def _format_json(key: str, entry: dict[str, Any], **more: Sequence[Mapping[str, 
     return json.dumps({key: {SERVER_NAME: entry}, **more}, indent=2)
 
 
-def _servers_writer(token: str) -> Callable[[ClientSetup], str]:
+def _servers_writer(section: str, token: str) -> Callable[[ClientSetup], str]:
     def write(connection: ClientSetup) -> str:
-        entry = _http_entry(connection, token) if connection.transport == "http" else _stdio_entry(connection)
-        return _format_json("mcpServers", entry)
+        entry = _http_entry(connection, token) if connection.transport == "http" else stdio_entry(connection)
+        return _format_json(section, entry)
 
     return write
 
 
 def _write_desktop(connection: ClientSetup) -> str:
     if connection.transport == "stdio":
-        return _format_json("mcpServers", _stdio_entry(connection))
+        return _format_json("mcpServers", stdio_entry(connection))
     return f"Settings > Connectors > Add custom connector\nName: {SERVER_NAME}\nURL:  {SERVER_URL}"
 
 
@@ -138,18 +139,9 @@ def _write_code(connection: ClientSetup) -> str:
     return f"claude mcp add {SERVER_NAME} {variables} -- {shlex.join([connection.command, *connection.words])}"
 
 
-def _write_zed(connection: ClientSetup) -> str:
-    entry = (
-        _http_entry(connection, f"YOUR_{TOKEN_VARIABLE}")
-        if connection.transport == "http"
-        else _stdio_entry(connection)
-    )
-    return _format_json("context_servers", entry)
-
-
 def _write_vscode(connection: ClientSetup) -> str:
     if connection.transport == "stdio":
-        return _format_json("servers", {"type": "stdio", **_stdio_entry(connection)})
+        return _format_json("servers", {"type": "stdio", **stdio_entry(connection)})
     entry = {"type": "http", **_http_entry(connection, "${input:workbench-token}")}
     if not connection.with_token:
         return _format_json("servers", entry)
@@ -157,6 +149,7 @@ def _write_vscode(connection: ClientSetup) -> str:
     return _format_json("servers", entry, inputs=[ask])
 
 
+YOUR_TOKEN = f"YOUR_{TOKEN_VARIABLE}"
 CLIENTS: dict[str, Client] = {
     "claude-desktop": Client(
         "Claude Desktop", "Settings > Developer > Edit Config (claude_desktop_config.json)", "json", _write_desktop
@@ -166,11 +159,16 @@ CLIENTS: dict[str, Client] = {
         "Cursor",
         "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
         "json",
-        _servers_writer(f"${{env:{TOKEN_VARIABLE}}}"),
+        _servers_writer("mcpServers", f"${{env:{TOKEN_VARIABLE}}}"),
     ),
     "vscode": Client("VS Code", ".vscode/mcp.json in a project, or the command MCP: Add Server", "json", _write_vscode),
-    "zed": Client("Zed", "~/.config/zed/settings.json, or the command zed: open settings", "json", _write_zed),
+    "zed": Client(
+        "Zed",
+        "~/.config/zed/settings.json, or the command zed: open settings",
+        "json",
+        _servers_writer("context_servers", YOUR_TOKEN),
+    ),
     "other": Client(
-        "Other", "The client's MCP server configuration", "json", _servers_writer(f"YOUR_{TOKEN_VARIABLE}")
+        "Other", "The client's MCP server configuration", "json", _servers_writer("mcpServers", YOUR_TOKEN)
     ),
 }

@@ -12,7 +12,7 @@ from typing import Literal
 
 import platformdirs
 
-from workbench.app.connect.clients import SERVER_NAME, ClientSetup
+from workbench.app.connect.clients import SERVER_NAME, ClientSetup, stdio_entry
 from workbench.errors import ConfigurationError, InvalidInput
 from workbench.formatting import count_text
 from workbench.runtime import replace_file
@@ -42,8 +42,7 @@ class ClientFile:
 
     def entry(self, connection: ClientSetup) -> JsonObject:
         """Return the configuration entry with which the client starts this workbench."""
-        kind: JsonObject = {"type": "stdio"} if self.is_typed else {}
-        return kind | {"command": connection.command, "args": connection.words, "env": dict(connection.environment)}
+        return ({"type": "stdio"} if self.is_typed else {}) | stdio_entry(connection)
 
 
 CLIENT_FILES: dict[str, ClientFile] = {

@@ -10,7 +10,7 @@ import streamlit as st
 
 from evals.evaluation import Experiments, find_changes, metric_title
 from evals.experiments.leaderboard import Change, scores_by_question
-from evals.experiments.runs import CellResult, RankedPassage
+from evals.experiments.runs import CellResult, Ranking
 from evals.gateway import map_document_ids
 from evals.test_set import Question, StoredCorpus, TestSet, grade_titles
 from workbench.app.evaluate.charts import make_heat_map, read_selection
@@ -20,7 +20,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import current_theme
 from workbench.app.widgets.looks import escape_markdown, render_mark, strip_markdown
 from workbench.app.widgets.reader import open_document
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import Noted, Press, RowCell, make_figure, show_rows
 from workbench.errors import NotFound
 from workbench.formatting import count_text
 
@@ -33,52 +33,62 @@ if TYPE_CHECKING:
 MAX_HITS_SHOWN = 10
 MAX_SNIPPET_CHARS = 260  # characters of a passage
 
-
-RANKING_COLUMNS = (Column("document", "Document"), Column("grade", "Judged", "state"), Column("other", "In the other"))
+RANKING_COLUMNS = ("Document", "Judged", "In the other")
 
 
 def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
     """Show the rankings of one or two runs; a document's title opens it at the found passage."""
     documents = JudgedDocuments(wb, test_set)
-    grades = test_set.qrels.get(question_id, {})
-    is_binary = max(grades.values(), default=0) <= 1
-    titles = grade_titles(2 if is_binary else test_set.grades)
-    others = reversed(pair) if len(pair) > 1 else [None]
-    for side, letter, cell, other in zip(st.columns(len(pair), gap="large"), "AB", pair, others, strict=False):
+    answers = [cell.run.answers.get(question_id) if cell.run else None for cell in pair]
+    others = reversed(answers) if len(pair) > 1 else [None]
+    for side, letter, cell, answer, other in zip(
+        st.columns(len(pair), gap="large"), "AB", pair, answers, others, strict=False
+    ):
         with side:
-            _show_ranking(letter, _build_column(cell, other, question_id, grades, documents), cell, titles)
+            title = escape(format_run_title(cell))
+            st.html(f'<h3 style="font-size:15px;margin:0">{render_mark(cell.cell.strategy)} {letter} {title}</h3>')
+            elsewhere = (other.documents if other else ()) if len(pair) > 1 else None
+            _show_ranking(letter, answer, elsewhere, test_set, question_id, documents)
             value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
             st.caption(f"{metric_title(metric)} {value:.3f}")
 
 
-def _show_ranking(letter: str, column: Mapping[str, Any], cell: CellResult, titles: Sequence[str]) -> None:
-    title = escape(format_run_title(cell))
-    st.html(f'<h3 style="font-size:15px;margin:0">{render_mark(cell.cell.strategy)} {letter} {title}</h3>')
-    hits: list[dict[str, Any]] = column["hits"]
-    rows = [
-        {
-            "id": str(hit["rank"]),
-            "name": hit["title"],
-            "notes": {"document": hit["text"]},
-            "cells": {
-                "document": f"{hit['rank']} {hit['title']}",
-                "grade": _grade_cell(hit["grade"], titles),
-                "other": hit["moved"],
-            },
-        }
-        for hit in hits
+def _show_ranking(
+    letter: str,
+    answer: Ranking | None,
+    elsewhere: Sequence[str] | None,
+    test_set: TestSet,
+    question_id: str,
+    documents: JudgedDocuments,
+) -> None:
+    """Show a ranking, with the ranks of its documents ``elsewhere`` if it is one of two."""
+    grades = test_set.qrels.get(question_id, {})
+    is_binary = max(grades.values(), default=0) <= 1
+    titles = grade_titles(2 if is_binary else test_set.grades)
+    ranked = list(answer.documents) if answer else []
+    passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
+    rows: dict[str, Sequence[RowCell]] = {}
+    for rank, key in enumerate(ranked[:MAX_HITS_SHOWN], start=1):
+        document, passage = documents.get(key), passages.get(key)
+        text = (document.text or "")[passage.start : passage.end] if document and passage else ""
+        found = Noted(f"{rank} {documents.title(key)}", strip_markdown(text)[:MAX_SNIPPET_CHARS])
+        moved = [] if elsewhere is None else [_describe_move(key, elsewhere)]
+        rows[key] = (found, _grade_cell(grades.get(key), titles), *moved)
+    opened = show_rows(
+        f"ranking_{letter}", RANKING_COLUMNS[: 2 if elsewhere is None else 3], rows, label=f"Ranking {letter}",
+        noun="documents", empty="No results.", opens=True,
+    ).opened  # fmt: skip
+    if opened and (document := documents.get(opened)):
+        passage = passages.get(opened)
+        open_document(document.id, passage.start if passage else 0, passage.end if passage else 0)
+    missed = [
+        f"{documents.title(key)} "
+        + (f"(rank {ranked.index(key) + 1})" if key in ranked else f"(not in its top {len(ranked)})")
+        for key, grade in grades.items()
+        if grade > 0 and key not in rows
     ]
-    label, key = f"Ranking {letter}", f"ranking_{letter}"
-    empty = "No results."
-    columns = RANKING_COLUMNS if any(hit["moved"] for hit in hits) else RANKING_COLUMNS[:2]
-    opened = show_table(
-        key, columns, rows, label=label, noun="documents", empty=empty, opens=True, filters=False
-    ).opened
-    hit = next((hit for hit in hits if str(hit["rank"]) == opened), None)
-    if hit is not None and hit["id"]:
-        open_document(hit["id"], hit["start"], hit["end"])
-    if column["missed"]:
-        st.caption(f"**Relevant but not shown:** {escape_markdown(', '.join(column['missed']))}")
+    if missed:
+        st.caption(f"**Relevant but not shown:** {escape_markdown(', '.join(missed))}")
 
 
 def _grade_cell(grade: int | None, titles: Sequence[str]) -> dict[str, str]:
@@ -161,54 +171,6 @@ class JudgedDocuments:
         return document.title.strip() or " ".join((document.text or key)[:70].split())
 
 
-def _build_column(
-    cell: CellResult,
-    other: CellResult | None,
-    question_id: str,
-    grades: Mapping[str, int],
-    documents: JudgedDocuments,
-) -> dict[str, Any]:
-    answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
-    keys = answer.documents[:MAX_HITS_SHOWN] if answer else ()
-    compared = other.run.answers.get(question_id) if other and other.run else None
-    elsewhere = list(compared.documents) if compared else []
-    passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
-    deep = list(answer.documents) if answer else []
-    wanted = [key for key, grade in grades.items() if grade > 0]
-    return {
-        "hits": [
-            _build_hit(rank, key, passages.get(key), grades.get(key), documents)
-            | {"moved": _describe_move(key, elsewhere) if other else ""}
-            for rank, key in enumerate(keys, start=1)
-        ],
-        "missed": [_describe_missed(documents.title(key), key, deep) for key in wanted if key not in keys],
-    }
-
-
-def _describe_missed(title: str, key: str, deep: Sequence[str]) -> str:
-    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not in its top {len(deep)})"
-
-
-def _build_hit(
-    rank: int,
-    key: str,
-    passage: RankedPassage | None,
-    grade: int | None,
-    documents: JudgedDocuments,
-) -> dict[str, Any]:
-    document = documents.get(key)
-    text = (document.text or "")[passage.start : passage.end] if document and passage else ""
-    return {
-        "rank": rank,
-        "id": document.id if document else None,
-        "title": documents.title(key),
-        "grade": grade,
-        "text": strip_markdown(text)[:MAX_SNIPPET_CHARS],
-        "start": passage.start if passage else 0,
-        "end": passage.end if passage else 0,
-    }
-
-
 def _describe_move(key: str, elsewhere: Sequence[str]) -> str:
     """Return the rank of a document in the other ranking, as text."""
     if key in elsewhere:
@@ -216,13 +178,6 @@ def _describe_move(key: str, elsewhere: Sequence[str]) -> str:
     return f"not in top {len(elsewhere)}" if elsewhere else "no results"
 
 
-CHANGE_COLUMNS = (
-    Column("question", "Question"),
-    Column("A", "A", "shown", "right"),
-    Column("B", "B", "shown", "right"),
-    Column("difference", "B - A", "shown", "right"),
-    Column("why", "On Compare", "action"),
-)
 ROW_HEIGHT_PX = 26  # pixels per run in the heat map
 LIST_HEIGHT_PX = 420  # height in pixels of the list of questions
 MAX_QUESTIONS_DRAWN = 400  # questions drawn: those on which runs differ most
@@ -309,6 +264,7 @@ def _show_scores(
     differ = find_changes(pair[0], pair[-1], outcome.metric)
     values = pair[0].run.values[outcome.metric] if pair[0].run else {}
     ids = {change.question_id for change in differ}
+    explains = any(not cell.cell.file_hash for cell in pair)
     same = sorted((Change(key, value, value) for key, value in values.items() if key not in ids), key=lambda c: c.first)
     if len(pair) > 1:
         won = sum(change.difference > 0 for change in differ)
@@ -318,38 +274,22 @@ def _show_scores(
             f"{len(same)} the same."
         )
     with st.container(height=LIST_HEIGHT_PX, border=False):
-        table = show_table(
+        rows: dict[str, Sequence[RowCell]] = {}
+        for change in (*differ, *same):
+            second = [make_figure(change.second), make_figure(change.difference, "+.3f")] if len(pair) > 1 else []
+            title = texts.get(change.question_id, change.question_id)
+            rows[change.question_id] = (title, make_figure(change.first), *second, Press("Why") if explains else None)
+        table = show_rows(
             "changed",
-            CHANGE_COLUMNS if len(pair) > 1 else (*CHANGE_COLUMNS[:2], CHANGE_COLUMNS[-1]),
-            _make_rows([*differ, *same], texts, chosen, explains=any(not cell.cell.file_hash for cell in pair)),
+            ("Question", "A", *(("B", "B - A") if len(pair) > 1 else ()), "On Compare"),
+            rows,
             label="Questions of A and B" if len(pair) > 1 else "Questions",
             noun="questions",
             opens=True,
+            filters=True,
+            current=chosen,
         )
     if table.opened:
         address.put(ask=table.opened)
         st.rerun()
     return table.acted
-
-
-def _make_rows(
-    changes: Sequence[Change], texts: Mapping[str, str], chosen: str, *, explains: bool
-) -> list[dict[str, Any]]:
-    def score_cell(value: float, form: str = ".3f") -> dict[str, Any]:
-        return {"text": f"{value:{form}}", "order": value}
-
-    return [
-        {
-            "id": change.question_id,
-            "name": texts.get(change.question_id, change.question_id),
-            "current": change.question_id == chosen,
-            "cells": {
-                "question": texts.get(change.question_id, change.question_id),
-                "A": score_cell(change.first),
-                "B": score_cell(change.second),
-                "difference": score_cell(change.difference, "+.3f"),
-                "why": "Why" if explains else None,
-            },
-        }
-        for change in changes
-    ]

@@ -16,6 +16,10 @@ class Figure(NamedTuple):
     order: float | None
 
 
+class Press(str):
+    """The label of a button."""
+
+
 class Noted(NamedTuple):
     """A cell with a smaller second line."""
 
@@ -43,8 +47,15 @@ def show_rows(
     opens: bool = False,
     filters: bool = False,
     selectable: bool = False,
+    current: str = "",
 ) -> TableChoice:
-    """Show a table, as ``show_table`` does, from the headings of its columns, and the cells of each row by its id."""
+    """Show a table, as ``show_table`` does.
+
+    Args:
+        columns: Headings of the columns.
+        rows: The cells of each row by its id.
+        current: Id of the row that is marked.
+    """
     cells = {row: [cell if isinstance(cell, Noted) else Noted(cell, "") for cell in rows[row]] for row in rows}
     heads = [_make_column(title, [row[place].cell for row in cells.values()]) for place, title in enumerate(columns)]
     shown: list[dict[str, object]] = []
@@ -53,7 +64,7 @@ def show_rows(
         notes = {head.name: one.note for head, one in zip(heads, noted, strict=True) if one.note}
         first = values[heads[0].name]
         name = first["text"] if isinstance(first, Mapping) else first
-        shown.append({"id": row, "name": str(name), "cells": values, "notes": notes})
+        shown.append({"id": row, "name": str(name), "cells": values, "notes": notes, "current": row == current})
     return show_table(
         key, heads, shown, label=label, noun=noun, empty=empty, opens=opens, filters=filters, selectable=selectable
     )
@@ -61,11 +72,13 @@ def show_rows(
 
 def _make_column(title: str, cells: Sequence[RowCell]) -> Column:
     """Return a column of the kind of its first cell that is not None."""
-    kind: Literal["text", "number", "shown", "state", "score", "strategy"] = "text"
+    kind: Literal["text", "number", "shown", "state", "score", "strategy", "action"] = "text"
     align: Literal["left", "right"] = "left"
     match next((cell for cell in cells if cell is not None), ""):
         case Figure():
             kind, align = "shown", "right"
+        case Press():
+            kind = "action"
         case datetime():
             kind = "shown"
         case int():

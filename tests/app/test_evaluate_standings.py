@@ -4,10 +4,15 @@ from datetime import date
 
 import pytest
 
-from evals.experiments.leaderboard import LeaderboardLine
 from evals.test_set import MeasuredScope
-from workbench.app.evaluate.charts import ChartPoint, TrendPoint, make_heat_map, make_quality_chart, make_trend_chart
-from workbench.app.evaluate.experiment import choose_scale
+from workbench.app.evaluate.charts import (
+    ChartPoint,
+    TrendPoint,
+    choose_ends,
+    make_heat_map,
+    make_quality_chart,
+    make_trend_chart,
+)
 from workbench.app.shell.scope_bar import make_scope_changes
 from workbench.app.widgets.looks import format_measured
 from workbench.types import Scope
@@ -16,15 +21,14 @@ from workbench.types import Scope
 @pytest.mark.parametrize(
     ("intervals", "ends"),
     [
-        ([(0.62, 0.71), (0.55, 0.68)], (0.5, 0.8)),
-        ([(1.0, 1.0)], (0.99, 1.0)),
-        ([(0.0, 0.0)], (0.0, 0.01)),
+        ([(0.62, 0.71), (0.55, 0.68)], (0.55, 0.71)),
+        ([(1.0, 1.0)], (0.0, 1.0)),
+        ([(0.0, 0.0)], (0.0, 1.0)),
         ([], (0.0, 1.0)),
     ],
 )
 def test_the_scale_holds_every_interval_and_has_two_ends(intervals, ends):
-    lines = [LeaderboardLine("Run", "run_1", "done", None, {}, interval, {}, "main", 0) for interval in intervals]
-    assert choose_scale(lines)[:2] == ends
+    assert choose_ends(intervals) == ends
 
 
 @pytest.mark.parametrize(

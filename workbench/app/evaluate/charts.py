@@ -118,6 +118,12 @@ def _axis_range(values: Sequence[float]) -> dict[str, float]:
     return {"min": least / steps, "max": most / steps, "interval": 1 / steps}
 
 
+def choose_ends(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the ends of a scale that all intervals fit in."""
+    low, high = min((low for low, _ in intervals), default=0.0), max((high for _, high in intervals), default=1.0)
+    return (low, high) if low < high else (0.0, 1.0)
+
+
 def make_heat_map(
     questions: Sequence[str],
     runs: Sequence[str],

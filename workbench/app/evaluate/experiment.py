@@ -22,10 +22,9 @@ from evals.experiments.report import to_notebook
 from evals.experiments.runs import Experiment, SavedView, read_run_text
 from evals.gateway import describe_deleted
 from evals.learning import training
-from evals.learning.training import LEARNED_STRATEGY, has_seen_test_set
 from evals.measures.metrics import metric_title
 from evals.measures.significance import SIGNIFICANCE_LEVEL, describe_difference, explain_difference
-from workbench.app.evaluate.charts import ChartPoint
+from workbench.app.evaluate.charts import ChartPoint, choose_ends
 from workbench.app.evaluate.outcome import (
     ExperimentOutcome,
     format_run_title,
@@ -49,7 +48,7 @@ from workbench.app.widgets.looks import (
     make_label_function,
     strategy_look,
 )
-from workbench.app.widgets.notices import mount, report_errors, run_change
+from workbench.app.widgets.notices import mount, report_errors, run_change, show_confirmation
 from workbench.app.widgets.promoting import (
     LiveStrategy,
     PromotionCandidate,
@@ -60,7 +59,6 @@ from workbench.app.widgets.promoting import (
 )
 from workbench.errors import ScopeError
 from workbench.formatting import count_text, format_dollars, size_text
-from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -81,7 +79,9 @@ def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, ser
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    sentences = list_evidence(outcome, cell, serving) + _warn_if_seen(wb, outcome, cell)
+    runs = [cell.run] if cell.run else []
+    seen = training.find_trained_rankers(wb, outcome.experiment.test_set_title, runs)
+    sentences = [*_list_evidence(outcome, cell, serving), *map(escape, map(training.describe_seen_ranker, seen))]
     places = list_measured_places(wb, outcome.experiment.scope, read_lasting_scope())
     open_promotion(wb, candidate, places, sentences, format_experiment_scope(outcome.experiment))
 
@@ -91,18 +91,7 @@ def format_experiment_scope(experiment: Experiment) -> str:
     return format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over)
 
 
-def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
-    """Return an HTML warning if the ranker was measured on its own training questions."""
-    if cell.cell.strategy != LEARNED_STRATEGY:
-        return []
-    name = str(cell.cell.parameters.get(RANKER.name, DEFAULT_RANKER))
-    known = [ranker for ranker in wb.rankers.list() if ranker.name == name]
-    if not any(has_seen_test_set(ranker, outcome.experiment.test_set_title) for ranker in known):
-        return []
-    return [f"The ranker <b>{escape(name)}</b> was trained on these questions, so it will score lower on others."]
-
-
-def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None = None) -> list[str]:
+def _list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None) -> list[str]:
     """Return the evidence about a run as escaped HTML sentences."""
     line = next(line for line in outcome.lines if line.run_id == cell.run_id)
     low, high = line.interval
@@ -159,7 +148,6 @@ ALL_RUNS = "all"  # value of the tag in the URL without a filter
 def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome, view: SavedView, tag: str) -> Sequence[str]:
     """Show the leaderboard of the runs with a tag; return the ids of the runs that are picked, at most two."""
     picks = read_picks(outcome, view)
-    low, high, digits = choose_scale(outcome.lines)
     serving = _load_serving(wb, outcome)
     shown = [line for line in outcome.lines if tag in ("", ALL_RUNS, *line.tags)]
     cutoff = outcome.metric.partition("@")[2]
@@ -170,8 +158,7 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome, view: SavedView,
         "costs": [[cost.title, cost.about] for cost in costs],
         "metric": metric_title(outcome.metric),
         "unjudged": f"Unjudged@{cutoff}" if has_unjudged else "",
-        "scale": [low, high],
-        "digits": digits,
+        "scale": choose_ends([line.interval for line in outcome.lines if line.status == "done"]),
         "picks": list(picks),
     }
     result = mount("evaluate/standings", "standings", data, "promote", "pick")
@@ -276,37 +263,6 @@ def _describe_difference(line: LeaderboardLine) -> dict[str, str] | None:
     return {"sign": sign, "text": explain_difference(difference), "kind": kind}
 
 
-def choose_scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
-    """Return the ends of a scale for all intervals, and the number of decimals for its labels."""
-    done = [line for line in lines if line.status == "done"]
-    if not done:
-        return 0.0, 1.0, 1
-    low, high = min(line.interval[0] for line in done), max(line.interval[1] for line in done)
-    if low == high == 1.0:
-        low = 0.99  # the ends must differ
-    for step, digits in ((0.1, 1), (0.05, 2), (0.01, 2)):
-        ends = (max(0.0, step * int(low / step)), min(1.0, step * (int(high / step) + 1)))
-        if high - low > (ends[1] - ends[0]) * 0.5 or step == 0.01:
-            return round(ends[0], 4), round(ends[1], 4), digits
-    return 0.0, 1.0, 1
-
-
-def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
-    """Show the chart of quality against latency."""
-    spots = [
-        ChartPoint(
-            format_run_title(cell),
-            cell.cell.strategy,
-            line.latency_ms["p50"],
-            line.metrics[outcome.metric],
-            on_front=line.on_front,
-        )
-        for line, cell in zip(outcome.lines, outcome.done_cells, strict=False)
-        if line.latency_ms
-    ]
-    show_quality_chart(spots, "quality_latency")
-
-
 REFRESH_S = 1.0  # seconds between refreshes of a running experiment
 
 
@@ -315,7 +271,7 @@ def show_experiment(wb: Workbench, experiment_id: str) -> None:
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     name_tab(part=experiment.title)
-    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
+    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=leave_view)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(experiment.title), anchor=False, width="stretch")
         _show_actions(wb, experiment, job)
@@ -407,15 +363,15 @@ def _delete(wb: Workbench, experiment: Experiment) -> None:
 
     def change() -> str:
         Experiments(wb).delete(experiment.id)
-        _leave_view()
+        leave_view()
         return f"Deleted {experiment.title}."
 
-    if st.button("Delete experiment", type="primary", key="confirm_delete"):
-        run_change(change)
+    show_confirmation("Delete experiment", change)
 
 
-def _leave_view() -> None:
-    address.put(experiment=None, ab=None, ask=None, metric=None, tag=None, parts=None)
+def leave_view() -> None:
+    """Return to the list of experiments."""
+    address.put(experiment=None, second=None, ab=None, ask=None, metric=None, tag=None, parts=None)
 
 
 def _show_results(wb: Workbench, experiment: Experiment) -> None:
@@ -469,7 +425,15 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     marked = [f":material/warning: {escape_markdown(sentence)}" for sentence in warnings]
     st.caption("  \n".join([*marked, *map(escape_markdown, notes)]))
     st.subheader("Quality vs. latency", anchor=False)
-    show_quality_against_latency(outcome)
+    spots = [
+        ChartPoint(
+            format_run_title(cell), cell.cell.strategy, line.latency_ms["p50"], line.metrics[outcome.metric],
+            on_front=line.on_front,
+        )
+        for line, cell in zip(outcome.lines, cells, strict=False)
+        if line.latency_ms
+    ]  # fmt: skip
+    show_quality_chart(spots, "quality_latency")
     show_answers(wb, outcome)
     show_parts(wb, outcome)
     show_questions(wb, outcome, picks)
@@ -528,25 +492,17 @@ def _add_run_file(wb: Workbench, experiment: Experiment, name: str, upload: Uplo
     return " ".join([f"Added run file {added.name}.", *added.notes])
 
 
+NOTEBOOK_HELP = "Notebook that reruns this experiment"
+
+
 def _show_downloads(outcome: ExperimentOutcome) -> None:
     name = make_file_name(outcome.experiment.title, "experiment")
     with st.popover("Export", type="tertiary", icon=":material/ios_share:"):
-        st.download_button(
-            "CSV",
-            to_csv(outcome.lines, outcome.experiment.over),
-            f"{name}.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            width="stretch",
-        )
-        st.download_button(
-            "Notebook",
-            lambda: to_notebook(outcome.experiment),
-            f"{name}.ipynb",
-            "application/x-ipynb+json",
-            icon=":material/download:",
-            on_click="ignore",
-            width="stretch",
-            help="Notebook that reruns this experiment",
-        )
+        for label, data, ending, kind, about in (
+            ("CSV", lambda: to_csv(outcome.lines, outcome.experiment.over), "csv", "text/csv", None),
+            ("Notebook", lambda: to_notebook(outcome.experiment), "ipynb", "application/x-ipynb+json", NOTEBOOK_HELP),
+        ):
+            st.download_button(
+                label, data, f"{name}.{ending}", kind, icon=":material/download:", on_click="ignore", width="stretch",
+                help=about,
+            )  # fmt: skip

@@ -140,10 +140,7 @@ BAR_STATES = {"passed": "done", "failed": "failed", "error": "failed", "undecide
 def show_note(experiment: Experiment) -> None:
     """Show the note and the tags of an experiment, and its bars as a table."""
     tags = " ".join(f":gray-badge[#{escape_markdown(tag)}]" for tag in experiment.tags)
-    paragraphs = [
-        _format_paragraph(*paragraph.rpartition("Hypothesis: ")) for paragraph in experiment.note.split("\n\n")
-    ]
-    if shown := "\n\n".join(filter(None, (tags, *paragraphs))):
+    if shown := "\n\n".join(filter(None, (tags, *map(escape_markdown, experiment.note.split("\n\n"))))):
         st.markdown(shown)
     if experiment.bars:
         rows = {
@@ -155,13 +152,6 @@ def show_note(experiment: Experiment) -> None:
             for place, bar in enumerate(experiment.bars)
         }
         show_rows("bars", ("Run", "Outcome", "Bar"), rows, label="Bars", noun="bars")
-
-
-def _format_paragraph(before: str, label: str, text: str) -> str:
-    """Return a paragraph of a note as Markdown, with the label of a hypothesis in bold."""
-    if before or not label:
-        return escape_markdown(before + label + text)
-    return f"**{label.strip()}** {escape_markdown(text)}"
 
 
 # Parts of the questions

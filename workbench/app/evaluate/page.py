@@ -36,8 +36,8 @@ from evals.experiments.leaderboard import (
 )
 from evals.measures.significance import count_least, count_pairs, describe_power, explain_difference, measure_power
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
-from workbench.app.evaluate.charts import TrendPoint, make_trend_chart
-from workbench.app.evaluate.experiment import format_experiment_scope, show_experiment
+from workbench.app.evaluate.charts import TrendPoint, choose_ends, make_trend_chart
+from workbench.app.evaluate.experiment import format_experiment_scope, leave_view, show_experiment
 from workbench.app.evaluate.learning import show_learning
 from workbench.app.evaluate.outcome import BAR_STATES, format_settings, load_outcome
 from workbench.app.evaluate.test_sets import (
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     """Compare the two experiments named in the URL."""
-    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
+    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=leave_view)
     first, second = load_outcome(wb, first_id, ""), load_outcome(wb, second_id, "")
     name_tab(part=f"{first.experiment.title} → {second.experiment.title}")
     st.header("Two experiments", anchor=False)
@@ -118,12 +118,6 @@ def _format_start(experiment: Experiment) -> str:
     return experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M:%S") if experiment.created_at else "–"
 
 
-def choose_ends(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the ends of a scale that all intervals fit in."""
-    low, high = min((low for low, _ in intervals), default=0.0), max((high for _, high in intervals), default=1.0)
-    return (low, high) if low < high else (0.0, 1.0)
-
-
 def _make_compared_cells(pair: Pair, ends: tuple[float, float]) -> Sequence[RowCell]:
     first, second = pair.first, pair.second
     difference = second.mean - first.mean if first and second and pair.difference else None
@@ -153,10 +147,6 @@ def _verdict_cell(pair: Pair) -> dict[str, str]:
     if not difference.significant:
         return {"state": "same", "text": explain_difference(difference)}
     return {"state": "done" if difference.difference > 0 else "failed", "text": explain_difference(difference)}
-
-
-def _leave_view() -> None:
-    address.put(experiment=None, second=None, metric=None)
 
 
 # The form of a new experiment

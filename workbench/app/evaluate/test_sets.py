@@ -43,7 +43,7 @@ from workbench.app.widgets.looks import (
     strategy_title,
     strip_markdown,
 )
-from workbench.app.widgets.notices import report_errors, run_change, store_notice
+from workbench.app.widgets.notices import report_errors, run_change, show_confirmation, store_notice
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.rows import Noted, make_figure, show_rows
 from workbench.errors import SETUP_HINT
@@ -806,5 +806,4 @@ def _delete(store: TestSetStore, info: TestSetInfo) -> None:
         address.put(open=None)
         return f"Deleted {gone.title}."
 
-    if st.button("Delete test set", type="primary", key="confirm_delete"):
-        run_change(change)
+    show_confirmation("Delete test set", change)

@@ -13,8 +13,8 @@ function whisker(row, scale) {
   return box;
 }
 
-function axis([low, high], digits) {
-  return make("div", { class: "axis", role: "img", "aria-label": "95% interval" }, make("span", {}, low.toFixed(digits)), make("span", {}, high.toFixed(digits)));
+function axis([low, high]) {
+  return make("div", { class: "axis", role: "img", "aria-label": "95% interval" }, make("span", {}, low.toFixed(2)), make("span", {}, high.toFixed(2)));
 }
 
 function verdict(row) {
@@ -63,7 +63,7 @@ function show(root, component) {
   root.drawn = drawn;
   const focused = root.contains(component.parentElement.activeElement) ? component.parentElement.activeElement.getAttribute("aria-label") : null;
   const view = { data, send: (name, id) => component.setTriggerValue(name, id) };
-  const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
+  const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
     ["p95 ms", "number"], ["On disk", "number"], ...data.costs.map(([title, about]) => [make("span", { title: about }, title), "number"]), ...(data.unjudged ? [[data.unjudged, "number"]] : []), ["A/B", "pickcell"], [""]];
   root.replaceChildren(make("div", { class: "holder" }, make("table", { "aria-label": "Leaderboard" },
     make("thead", {}, make("tr", {}, heads.map(([text, kind]) => make("th", { scope: "col", class: kind }, text || spoken("Actions"))))),

@@ -85,6 +85,28 @@ def test_a_name_over_several_columns_applies_to_each_and_empty_cells_keep_their_
     ]
 
 
+def test_names_wider_than_figures_that_start_at_the_same_edge_name_their_column() -> None:
+    rows = [["Port", "2029", "2030", "Change"]]
+    rows += [[name, f"{10 + place}", f"{20.5 + place}%", f"({place}.5)"] for place, name in enumerate("ABCDE")]
+    cells = [
+        (60 + 100 * column, 700 - 14 * row, text) for row, line in enumerate(rows) for column, text in enumerate(line)
+    ]
+    lines = read_table(files.spread_pdf([cells]))
+    assert lines[0] == "| Port | 2029 | 2030 | Change |" and lines[2] == "| A | 10 | 20.5% | (0.5) |"
+
+
+def test_lines_in_a_fixed_width_font_keep_their_indents_and_the_figures_of_their_row() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Courier", 9)
+        for row, line in enumerate(listed):
+            canvas.drawString(50, 780 - 12 * row, line)
+
+    listed = ["Material  Menge      Wert EUR", "--------------------------------", "000000471    12    1.234,56-"]
+    listed += ["  der Werft", "000000472     3      999,00", "Summe                -235,56"]
+    lines = read_bytes(drawn(draw), "list.pdf").text.splitlines()
+    assert lines[3:-1] == listed[2:]
+
+
 def test_years_centred_over_quarters_without_rules_between_columns_apply_to_each() -> None:
     rows = [["", "2023", "", "2024", ""], ["Ferry", "Q1", "Q2", "Q1", "Q2"]]
     rows += [[name, *(f"{1_234 + 999 * at + 7 * place:,}" for at in range(4))] for place, name in enumerate("ABCDE")]
@@ -791,6 +813,19 @@ def test_vertical_text_in_a_font_without_outlines_is_read() -> None:
         canvas.drawString(400, 700, "図書館は九時に開きます")
 
     assert read_bytes(drawn(draw), "library.pdf").text == "図書館は九時に開きます"
+
+
+@pytest.mark.parametrize("gap", [2, 6])
+def test_words_with_wide_gaps_between_letters_are_whole(gap: int) -> None:
+    def draw(canvas: Canvas) -> None:
+        text = canvas.beginText(72, 600)
+        text.setCharSpace(gap)
+        text.textLine("ANNUAL REPORT 2030")
+        canvas.drawText(text)
+        canvas.drawString(72, 560, "Berths a b c of quay 3 4 5 are free, and 345 are not.")
+
+    text = read_bytes(drawn(draw), "report.pdf").text
+    assert "ANNUAL REPORT 2030" in text and "Berths a b c of quay 3 4 5 are free, and 345 are not." in text
 
 
 def test_a_hyphen_before_a_conjunction_stays() -> None:

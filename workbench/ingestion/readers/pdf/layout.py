@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise, takewhile
 from math import hypot, inf
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -25,6 +26,7 @@ from workbench.ingestion.readers.grid import format_cell, format_markdown_table
 from workbench.ingestion.readers.pdf.tables import (
     PageBlock,
     contains_all_words,
+    group_lines,
     insert_figure_tables,
     list_blocks,
 )
@@ -71,6 +73,33 @@ def _restore_block(page: ParsedPage, block: PageBlock, text: str) -> str:
     rest = [item for item in items if item.y + item.height / 2 > below]
     whole = "\n\n".join(filter(None, [table, *_split_paragraphs(rest)]))
     return whole if contains_all_words(whole, [text]) else text
+
+
+def restore_fixed_width(page: ParsedPage, texts: Sequence[str]) -> list[str]:
+    """Return the blocks of a page with lines in a fixed-width font as they are set, with indents and columns.
+
+    The parser reads the columns of such a list one after another, so that no row has its figures.
+    """
+    blocks, result = list_blocks(page), list(texts)
+    groups: list[tuple[int, Box]] = []
+    for place, block in enumerate(blocks if len(blocks) == len(texts) else ()):
+        if block.kind != "code" or (box := block.box) is None:
+            continue
+        if groups and blocks[place - 1].kind == "code" and box[1] < (last := groups[-1][1])[3]:
+            whole = (min(box[0], last[0]), min(box[1], last[1]), max(box[2], last[2]), max(box[3], last[3]))
+            groups[-1], result[place] = (groups[-1][0], whole), ""
+        else:
+            groups.append((place, box))
+    for place, box in groups:
+        items = [item for item in page.text_items if item.text.strip() and _is_in_box(item, box)]
+        width = median([item.width / len(item.text) for item in items] or [0]) or 1.0
+        lines: list[str] = []
+        for line in group_lines(items):
+            lines.append("")
+            for item in line:
+                lines[-1] = (lines[-1] and lines[-1] + " ").ljust(round((item.x - box[0]) / width)) + item.text
+        result[place] = "\n".join([result[place].partition("\n")[0], *lines, "```"])
+    return result
 
 
 def _is_in_box(item: TextItem, box: Box) -> bool:
@@ -148,7 +177,7 @@ def make_page_texts(page: ParsedPage, raised: Sequence[WrittenWord] = (), vertic
     is written vertically.
     """
     texts = page.markdown.split("\n\n")
-    rebuilt = list(vertical) or insert_figure_tables(page, restore_cut_lines(page, texts))
+    rebuilt = list(vertical) or insert_figure_tables(page, restore_cut_lines(page, restore_fixed_width(page, texts)))
     rebuilt = _write_words(_write_boxes(page, rebuilt), [*_find_suspended_words(page), *raised])
     # What the blocks lack: rotated lines, such as watermarks, stamps and names of axes.
     lost = find_lost_lines("\n".join(item.text for item in page.text_items), "\n".join(rebuilt))
@@ -180,6 +209,17 @@ def find_lost_lines(text: str, read: str) -> list[str]:
 
 def _fold(text: str) -> str:
     return _keep_letters(normalize("NFKC", text))
+
+
+SPREAD_WORD = re.compile(r"[^\W_]{2,40}")
+
+
+def join_spread_letters(markdown: str, text: str) -> str:
+    """Return Markdown with the words of a text that the parser divides if their letters have gaps: "A N N U A L"."""
+    known = set(SPREAD_WORD.findall(markdown))
+    for word in {*SPREAD_WORD.findall(text)} - known:
+        markdown = re.sub(rf"(?<!\w){' ?'.join(word)}(?!\w)", word, markdown)
+    return markdown
 
 
 SUSPENDED_END = re.compile(r"([^\W\d_]+)-\s*$")  # the end of a line with the first of two words that share their end

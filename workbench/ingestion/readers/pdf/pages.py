@@ -23,6 +23,7 @@ from workbench.ingestion.readers.pdf.layout import (
     find_lost_lines,
     find_raised_words,
     has_raised_text,
+    join_spread_letters,
     make_page_texts,
     order_vertical_text,
     read_glyphs,
@@ -335,6 +336,7 @@ def _pack_pages(
 
 def _make_page(page: ParsedPage, glyphs: PageGlyphs) -> PdfPage:
     decode_boxes(page, glyphs)
+    page.markdown = join_spread_letters(page.markdown, glyphs.text)
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
     lost = glyphs.find_unmapped()

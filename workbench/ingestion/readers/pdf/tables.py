@@ -204,6 +204,7 @@ MAX_ROW_GAP_LINES = 2.6  # line heights; largest gap between two lines of one ta
 MAX_SPANNING_NAME_CHARS = 60  # characters of a name over all columns
 MAX_LEADING_LINES = 2  # lines of words, such as a section name, above the first row of figures
 LEADERS = re.compile(r"[\s._\u2026]*(?:[._]\s?[._]|\u2026)\s*$")  # between a label and its figure
+LEFT_EDGE_TOLERANCE_PT = 1.0  # points by which the left edges of a name and a figure may differ
 MAX_HEADER_LINES = 3  # lines above the first row that may name columns
 MAX_NAME_OFFSET = 0.3  # from the middle of its columns to that of a name over them, in half widths of the columns
 
@@ -380,10 +381,14 @@ def _continues_label(line: Sequence[str], row: FigureRow) -> bool:
 def _find_header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tuple[list[str], float]:
     """Return the column names from the lines above the first row, and the top of the header."""
     names = [""] * (len(edges) + 1)
+    first_columns = {
+        figure.left: min(range(len(edges)), key=lambda column, end=figure.right: abs(end - edges[column]))
+        for figure in next(row.figures for row in rows[first:] if row.figures)
+    }
     top, middle = rows[first].top, (rows[first].pieces[0].left + rows[first].pieces[-1].right) / 2
     for place in range(first - 1, max(-1, first - 1 - MAX_HEADER_LINES), -1):
         row = rows[place]
-        cells = _column_names(row, edges, middle)
+        cells = _column_names(row, edges, middle, first_columns)
         if cells is None or is_data_row(cells) or top - row.bottom > MAX_ROW_GAP_LINES * (row.bottom - row.top):
             break
         names = [" ".join(filter(None, (above, below))) for above, below in zip(cells, names, strict=True)]
@@ -391,9 +396,12 @@ def _find_header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) 
     return names, top
 
 
-def _column_names(row: FigureRow, edges: Sequence[float], middle: float) -> list[str] | None:
+def _column_names(
+    row: FigureRow, edges: Sequence[float], middle: float, first_columns: Mapping[float, int]
+) -> list[str] | None:
     """Return a line's words by column, the label's first, or None if it does not name columns.
 
+    A text that starts at the left edge of a figure of the first row names its column (``first_columns`` by left edge).
     A single text over the columns, such as "Year ended December 31,", applies to all of them, and texts centred over
     equal groups of columns, such as years over quarters, to each of their group.
     """
@@ -403,7 +411,8 @@ def _column_names(row: FigureRow, edges: Sequence[float], middle: float) -> list
     stretches = row.stretches()
     over = [stretch for stretch in stretches if stretch.left >= bounds[0] - EDGE_TOLERANCE_PT]
     for stretch in stretches:
-        groups[bisect_right(bounds, (stretch.left + stretch.right) / 2)].append(stretch.text)
+        own = (at + 1 for left, at in first_columns.items() if abs(left - stretch.left) <= LEFT_EDGE_TOLERANCE_PT)
+        groups[next(own, bisect_right(bounds, (stretch.left + stretch.right) / 2))].append(stretch.text)
     named = [group for group in groups[1:] if group]
     if len(over) == 1 and len(stretches) == 1 and len(over[0].text) <= MAX_SPANNING_NAME_CHARS:
         return ["", *([over[0].text] * len(edges))]

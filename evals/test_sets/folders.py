@@ -229,11 +229,10 @@ def load_test_set(name: str | Path) -> TestSet:
     questions = read_questions(queries, problems)
     all_questions_read = not problems
     spans = read_spans(_find_file(folder, SPANS_FILE), problems)
-    best = best_span_grades(spans)
-    whole = read_judgments(folder, {question.id for question in questions}, problems)
+    best, ids = best_span_grades(spans), {question.id for question in questions}
+    whole = read_judgments(folder, ids, problems)
     judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
-    ids = {question.id for question in questions}
     if not any(judgment.question_id in ids and judgment.grade > 0 for judgment in judgments):
         raise InvalidInput(
             f"No question of {folder.name!r} has a relevant document; its qrels must use the queries' ids."

@@ -289,7 +289,7 @@ class Evaluation:
         assert self.wb is not None
         prices, test_set, asked = Prices.from_settings(self.wb.settings), self.run.test_set, self.run.without_files
         scores: dict[str, AnswerScores] = {}
-        left_out: list[str] = []
+        left_out, before = list[str](), self.budget.spent
         with progress_bar("Answers", on_progress) as show:
             for name in (one for one in self.strategies if one in asked.strategies):  # best first
                 corpus, strategy, parameters = self._read_search(name)
@@ -305,7 +305,7 @@ class Evaluation:
                 costs = [prices.mean_cost(test_set.scorable, answers, *priced) for answers in rounds]
                 scores[name] = measure_answers(test_set, rounds, mean_cost(costs))
         dollars = {name: one.dollars for name, one in scores.items()}
-        self.budget.notes[:] = report.describe_cost(dollars, len(test_set.scorable) * repeats, verb="answers")
+        self.budget.notes[:] = report.describe_cost(dollars, self.budget.spent - before, verb="answers")
         if left_out:
             self.budget.notes.append(f"Answers left out, because the budget was used up: {list_choices(left_out, 20)}.")
         found = {name: run.values[self.metric] for name, run in self.strategies.items()}
@@ -1176,7 +1176,7 @@ def measure(
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
     notes += [note for file in files for note in file.notes]
     costs = {name: one.dollars for name, one in run.strategies.items()}
-    notes += report.describe_cost(costs, len(test_set.answerable), questions)
+    notes += report.describe_cost(costs, spending.spent, questions if questions > len(test_set.answerable) else 0)
     if missing := [name for name in dict.fromkeys(strategies) if name not in run.strategies]:
         notes.append(f"Left out, because the budget was used up: {list_choices(missing, 20)}.")
     notes += describe_weaknesses(test_set, run.strategies, lead)

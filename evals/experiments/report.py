@@ -278,23 +278,24 @@ def format_spread(spread: Mapping[str, float], name: str) -> str:
 
 
 def describe_cost(
-    costs: Mapping[str, float | None], asked: int, questions: int = 0, verb: str = "searches"
+    costs: Mapping[str, float | None], spent: float, questions: int = 0, verb: str = "searches"
 ) -> tuple[str, ...]:
     """Return a sentence on what the searches or answers of a run cost; () if no price is known.
 
     Args:
         costs: Mean cost of a question in dollars by strategy; None if no price is known.
-        asked: Number of questions.
+        spent: Dollars of all of them, also of strategies that a budget left out.
         questions: Number of questions of the whole test set, if these were a pilot of it.
         verb: "searches" or "answers".
     """
     known = {name: cost for name, cost in costs.items() if cost is not None}
-    if not known:
+    if not known and not spent:
         return ()
     each = ", ".join(f"{name} {format_dollars(cost * 1000)}" for name, cost in known.items())
-    total = sum(known.values())
-    rest = f" All {questions:,} questions cost about {format_dollars(total * questions)}." if questions > asked else ""
-    return (f"The {verb} cost {format_dollars(total * asked)}; per 1,000 questions: {each}.{rest}",)
+    parts = [f"The {verb} cost {format_dollars(spent)}", *([f"per 1,000 questions: {each}"] if each else [])]
+    total = sum(known.values()) * questions
+    rest = f" All {questions:,} questions cost about {format_dollars(total)}." if questions else ""
+    return (f"{'; '.join(parts)}.{rest}",)
 
 
 # Comparison with a saved baseline

@@ -13,6 +13,7 @@ from tests.evals.conftest import WriteTestSet
 from tests.evals.test_baseline import run
 from workbench import Workbench
 from workbench.errors import ConfigurationError, InvalidInput, WorkbenchError
+from workbench.formatting import format_dollars
 from workbench.models.llm import Llm, count_llm_usage
 from workbench.settings import Settings
 from workbench.types import Scope
@@ -134,6 +135,20 @@ def test_a_budget_leaves_out_the_strategies_that_it_does_not_reach(llm_wb: Workb
     assert "Left out, because the budget was used up: 'hyde'." in said
     with pytest.raises(InvalidInput, match=r"used up after 3 of 5 searches; raise it"):
         run(llm_wb, asked, "--strategies", "hyde", "--budget", str(cost * 2.5))
+
+
+def test_what_answers_cost_includes_those_that_are_left_out_as_a_budget_ended(llm_wb: Workbench, asked: str) -> None:
+    whole = llm_wb.evaluate(asked, "keyword", on_progress=lambda _: None)
+    scores, _ = whole.answers(on_progress=lambda _: None)
+    each = scores["keyword"].dollars or 0.0
+    part = llm_wb.evaluate(asked, "keyword", budget=each * 2.5, on_progress=lambda _: None)
+    assert part.answers(on_progress=lambda _: None) == ({}, [])
+    note, left_out = part.budget.notes
+    assert note == f"The answers cost {format_dollars(part.budget.spent)}." and part.budget.spent > each
+    assert left_out.endswith("'keyword (2 of 5 not written)'.")
+    assert whole.budget.notes[0].startswith(
+        f"The answers cost {format_dollars(each * 5)}; per 1,000 questions: keyword $"
+    )
 
 
 @pytest.mark.parametrize(("budget", "says"), [("0", "Invalid budget 0"), ("5", "no price is known")])

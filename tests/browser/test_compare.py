@@ -339,6 +339,8 @@ def test_two_cards_fit_while_judging_what_is_not_close_and_the_reason_is_a_click
     for column in (0, 1, 2, 3):
         for place in (0, 1):
             expect(page.locator("ol.column").nth(column).locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+    second = page.locator("ol.column").first.locator(".card").nth(1).bounding_box()
+    assert second["y"] + second["height"] < 900 - 16 - 62  # a job in the tray has room below it
     note = page.locator(".note")  # one for all columns
     expect(note.locator("summary")).to_have_text("Nothing close was found")
     note.locator("summary").press("Enter")

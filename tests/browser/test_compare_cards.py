@@ -56,6 +56,17 @@ def test_cards_keep_one_rhythm_whatever_their_texts_hold(goto, mooring):
     assert {round(height) for height in heights} == {LINES}
 
 
+def test_the_text_fills_its_card_at_every_width(goto, mooring):
+    page = goto(f"/?q=hawser diameter&source={mooring.id}&look=figures")
+    expect(page.locator("ol.column")).to_have_count(4)
+    card = page.locator(".card").first
+    for width in range(1100, 2100, 50):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "(card) => card.querySelector('.text').clientWidth > card.clientWidth - 30", arg=card.element_handle()
+        )
+
+
 def test_an_arrow_leads_from_the_question_to_the_first_passage(goto, mooring):
     page = goto(f"/?q=hawser diameter&s=keyword&s=vector&source={mooring.id}")
     first = page.locator(".card .title").first

@@ -148,14 +148,15 @@ def is_row(line: Element) -> bool:
     return _line_kind(line) in (HEADER_KIND, ROW_KIND)
 
 
-def add_row_dots(row: Element, place: int, dots: TextRun) -> Element:
-    """Return a row with an ellipsis at the start (``place`` 0) or the end (-1)."""
-    inside = list(row_cells(row))
-    if not inside:
-        return row
-    children = inside[place].children
-    inside[place] = replace(inside[place], children=(*children, dots) if place else (dots, *children))
-    return replace(row, children=tuple(_join_with_spaces(inside)))
+def add_dots(line: Element, dots: str, *, at_end: bool) -> Element:
+    """Return a line with an ellipsis at its start or end; in a row, it is in the first or last cell."""
+    cells = row_cells(line) if is_row(line) else []
+    if cells:
+        place = -1 if at_end else 0
+        cells[place] = add_dots(cells[place], dots, at_end=at_end)
+        return replace(line, children=tuple(_join_with_spaces(cells)))
+    run = TextRun(dots, 0, 0)
+    return replace(line, children=(*line.children, run) if at_end else (run, *line.children))
 
 
 def _has_long_cells(rows: Sequence[Sequence[Element]]) -> bool:
@@ -337,7 +338,11 @@ def _shorten_lines(made: Sequence[Element], matched: Sequence[Span], stems: _Que
     start, end = _find_shown_span(made, matched, stems)
     is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
     clipped = [line for line in _clip_nodes(made, start, end, gap=1) if isinstance(line, Element)]
-    return _add_dots(clipped, before=start > 0, after=is_cut)
+    if clipped and start > 0:
+        clipped[0] = add_dots(clipped[0], "… ", at_end=False)
+    if clipped and is_cut:
+        clipped[-1] = add_dots(clipped[-1], " …", at_end=True)
+    return clipped
 
 
 def _find_shown_span(made: Sequence[Element], matched: Sequence[Span], stems: _QuestionStems) -> Span:
@@ -399,21 +404,6 @@ def _clip_node(node: Node, first: int, last: int) -> Node:
         return Element(node.tag, _clip_nodes(node.children, first, last), node.attributes)
     span = (node.start + first, node.start + last) if node.is_exact else (node.start, node.end)
     return TextRun(node.text[first:last], *span)
-
-
-def _add_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
-    """Return the lines with an ellipsis at each omission."""
-    made = list(shown)
-    dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
-    if before and made:
-        line = made[0]
-        made[0] = add_row_dots(line, 0, dots[0]) if is_row(line) else replace(line, children=(dots[0], *line.children))
-    if after and made:
-        line = made[-1]
-        made[-1] = (
-            add_row_dots(line, -1, dots[1]) if is_row(line) else replace(line, children=(*line.children, dots[1]))
-        )
-    return made
 
 
 def _extend_to_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:

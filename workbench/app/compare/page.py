@@ -484,7 +484,7 @@ def _show_inspector(wb: Workbench, tab: str, shown: ShownComparison | None, stra
     with st.container(key="inspector_head", horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
         choose_in_url("Inspector", INSPECTOR_TITLES, "look", "inspector_tab", current=tab)
         st.button("Close", key="inspector_close", type="tertiary", on_click=close_inspector, help="Esc")
-    comparison = shown.explaining.comparison if shown else None
+    comparison = shown.explaining.compared.comparison if shown else None
     if tab == "settings":
         show_settings(strategies, [index.name for index in load_indexes(wb) if index.status == "ready"])
     elif tab == "document":

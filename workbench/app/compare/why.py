@@ -313,10 +313,6 @@ class ExplainedQuestion:
     asking: SearchSettings
     compared: ComparedHits
 
-    @property
-    def comparison(self) -> Comparison:
-        return self.compared.comparison
-
 
 def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
     """Show why the passage of the URL has its rank; without one, only the search for an expected document."""
@@ -342,9 +338,9 @@ def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
 
 def _build_data(wb: Workbench, explaining: ExplainedQuestion) -> JsonObject:
     """Return the data of the panel; after a failure, with the error."""
-    column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
+    column = address.get("by") or next(iter(explaining.compared.comparison.strategies), DEFAULT_STRATEGY)
     passage, missed = address.get("why") or EXPECTED_DOCUMENT, address.get("missed")
-    data = build_frame_data(explaining.comparison, column) | {
+    data = build_frame_data(explaining.compared.comparison, column) | {
         "passage": None if passage == EXPECTED_DOCUMENT else passage
     }
     key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), change_count())
@@ -364,7 +360,7 @@ def _build_data(wb: Workbench, explaining: ExplainedQuestion) -> JsonObject:
 
 
 def _find_hit(explaining: ExplainedQuestion, passage_id: str) -> Passage | None:
-    results = explaining.comparison.strategies.values()
+    results = explaining.compared.comparison.strategies.values()
     return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
 
 
@@ -374,7 +370,7 @@ def _explain_passage(wb: Workbench, explaining: ExplainedQuestion, column: str, 
         compared = wb.explaining.word_by_word(explaining.question, passage_id, why.index)
     except ModelError:  # reported in the notes; the text is shown without matches
         compared = None
-    neighbours = explaining.comparison.strategies.get(column)
+    neighbours = explaining.compared.comparison.strategies.get(column)
     document_type = wb.documents.get(why.document_id).document_type
     hit = _find_hit(explaining, passage_id)
     header = explaining.compared.headers.get(place_key(hit), "") if hit else ""

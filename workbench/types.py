@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -717,24 +716,8 @@ class Countdown:
         return left if left is not None and 0 < left < math.inf else None
 
 
-class SlowSteps:
-    """Running steps of a job that may take minutes without progress, but end on their own or by a timeout."""
-
-    def __init__(self) -> None:
-        self._count, self._lock = 0, threading.Lock()
-
-    @property
-    def any_under_way(self) -> bool:
-        """True while such a step is running."""
-        return self._count > 0
-
-    def add(self, change: int) -> None:
-        """Count a step that starts (1) or ends (-1)."""
-        with self._lock:
-            self._count += change
-
-
-SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None)  # of the job in this context
+# An item for each running step of this context's job that may take minutes without progress, but ends on its own
+SLOW_STEPS: ContextVar[list[None] | None] = ContextVar("slow_steps", default=None)
 
 
 @contextmanager
@@ -747,11 +730,11 @@ def mark_slow_step() -> Generator[None]:
     if steps is None:
         yield
         return
-    steps.add(1)
+    steps.append(None)
     try:
         yield
     finally:
-        steps.add(-1)
+        steps.pop()
 
 
 OnProgress = Callable[[Progress], None]

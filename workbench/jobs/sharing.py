@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from workbench.errors import StorageError
 from workbench.storage.database import new_id
 from workbench.storage.jobs import EmbeddingLease, Job, Jobs, PartsLease
-from workbench.types import EMBEDDING_SHARE, MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
+from workbench.types import EMBEDDING_SHARE, MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress
 
 # A running job and its outcome
 
@@ -93,14 +93,14 @@ class Assignment:
     @contextmanager
     def send_heartbeats(self) -> Generator[None]:
         """Send heartbeats during slow steps (``slow_step``) in the block, so that the job is not considered stalled."""
-        steps, ended = SlowSteps(), threading.Event()
+        steps, ended = list[None](), threading.Event()
 
         def beat() -> None:
             while not ended.wait(HEARTBEAT_INTERVAL_S):
                 with suppress(StorageError):
                     if (delayed := self._delayed) is not None:
                         self.progress(delayed)
-                    if steps.any_under_way:
+                    if steps:
                         self._jobs.beat(self.job.id)
 
         token = SLOW_STEPS.set(steps)

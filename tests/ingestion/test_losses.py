@@ -608,6 +608,17 @@ def test_invalid_lines_of_front_matter_stay_in_the_text_and_are_counted() -> Non
     assert document.metadata["left_out"] == {"lines of front matter that are not valid, kept as text": 2}
 
 
+def test_a_slide_between_two_rules_is_not_lost_as_front_matter() -> None:
+    document = read("---\n\n# Rowing\n\n---\n\n# Sailing\n", "slides.md")
+    assert document.title == "Rowing" and document.text.count("# ") == 2
+    assert read("---\n\n---\n# Rowing\n", "empty.md").text == "# Rowing"
+
+
+def test_the_lines_of_a_cell_stay_apart_next_to_a_stray_quote() -> None:
+    table = 'oar,note\n"O-1","left\nright"\n=HYPERLINK("http://x","y"),red\n'
+    assert "| O-1 | left right |" in read(table, "oars.csv").text
+
+
 def test_prose_between_two_rules_is_not_lost_as_front_matter() -> None:
     prose = read("---\n\nThis is no front matter: only a rule\n\n---\n\nBody.", "a.md")
     assert "only a rule" in prose.text and prose.metadata == {}

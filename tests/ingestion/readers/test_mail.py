@@ -184,6 +184,12 @@ def test_lines_of_flowed_text_are_joined(form: str, lines: str) -> None:
     assert document.text.endswith("boat house east.\n\n> Where\n> is it?\n--\nAda")
 
 
+def test_times_of_subtitles_may_have_one_digit_and_a_saved_page_is_titled_by_its_page() -> None:
+    assert read_bytes(b"1\n0:0:1,0 --> 0:0:2,0\nRing twice.\n", "a.srt").text == "Ring twice."
+    page = "Content-Type: text/html\n\n<html><head><title>Pier guide</title></head><body>East.</body></html>\n"
+    assert read_bytes(write_parts("related", page).encode(), "a.mht").title == "Pier guide"
+
+
 def test_encrypted_bodies_are_counted() -> None:
     message = EmailMessage()
     message["Subject"] = "Regatta"

@@ -85,7 +85,8 @@ def read_saved_page(data: bytes, name: str) -> Draft:
     metadata = dict(pages[0].metadata) if pages else {}
     if day := _read_date(message):
         metadata.setdefault("time", day)
-    return Draft("\n\n".join(page.text for page in pages), _read_header(message, "Subject"), metadata)
+    titles = [_read_header(message, "Subject"), *(page.title for page in pages)]
+    return Draft("\n\n".join(page.text for page in pages), next(filter(None, titles), ""), metadata)
 
 
 def _parse_message(data: bytes) -> EmailMessage:

@@ -135,7 +135,7 @@ def _format_leaf(text: str, path: str) -> Iterator[str]:
 def _format_scalar(value: JsonValue) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else NEWLINES.sub("\n", str(value))
+    return str(value).lower() if isinstance(value, bool) else NEWLINES.sub("\n", str(value)).rstrip("\n")
 
 
 def _find_dates(value: JsonValue) -> dict[str, object]:
@@ -229,7 +229,7 @@ def _load_front_matter(matter: str, language: str) -> tuple[dict[str, object] | 
         loaded: object = json.loads(matter) if language == "json" else yaml.load(matter, Loader=_make_loader())
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
         return _read_plain_entries(matter) if language == "yaml" else (None, [])
-    if loaded is None:
+    if loaded is None and not matter.strip():
         return {}, []
     return (cast("dict[str, object]", loaded) if isinstance(loaded, dict) else None), []
 
@@ -428,7 +428,7 @@ def read_head_fields(text: str) -> dict[str, object]:
 
 # --- Subtitles (SubRip and WebVTT): the spoken text without times ---
 
-CUE_TIME = re.compile(r"((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})\s*-->\s*((?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3})[^\n]*")
+CUE_TIME = re.compile(r"((?:\d+:)?\d{1,2}:\d\d?[.,]\d{1,3})\s*-->\s*((?:\d+:)?\d{1,2}:\d\d?[.,]\d{1,3})[^\n]*")
 CUE_TAG = re.compile(r"</?(?:[bciu]|ruby|rt|lang|font|v)(?:[.\s:][^>]*)?>|<[\d:.]+>|\{\\[^}]*\}", re.IGNORECASE)
 SPEAKER_TAG = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>", re.IGNORECASE)
 SUBTITLE_HEAD = re.compile(r"\ufeff?WEBVTT[ \t]+(?:- *)?(\S[^\n]*)")
@@ -566,7 +566,7 @@ def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> t
         if taken > 1 and not lines[place + taken - 1].count('"'):
             continue
         try:
-            rows = list(_read_rows(lines[place : place + taken], delimiter))
+            rows = list(_read_rows((f"{line}\n" for line in lines[place : place + taken]), delimiter))
         except csv.Error:
             continue
         if len(rows) == 1 and (taken == 1 or len(rows[0]) == width):

@@ -38,10 +38,11 @@ def test_a_dry_run_reports_the_time_that_rate_and_crawl_delay_will_take(
 
 
 def test_a_host_that_is_not_ours_is_asked_at_the_polite_rate(wb: Workbench) -> None:
+    from workbench.crawling.egress import Guard
     from workbench.crawling.options import CrawlOptions
-    from workbench.crawling.site import POLITE_CONCURRENCY, POLITE_INTERVAL_S, RateLimiters
+    from workbench.crawling.site import POLITE_CONCURRENCY, POLITE_INTERVAL_S, Site
 
-    manners = RateLimiters(CrawlOptions().concurrency, CrawlOptions().rate, is_ours=lambda host: host == "ours.test")
-    theirs, ours = manners.get("theirs.test"), manners.get("ours.test")
+    site = Site(Guard(["ours.test"]), CrawlOptions())
+    theirs, ours = site.limiter("http://theirs.test/"), site.limiter("http://ours.test/")
     assert (theirs.interval, theirs.concurrency) == (POLITE_INTERVAL_S, POLITE_CONCURRENCY)
     assert (ours.interval, ours.concurrency) == (0.0, CrawlOptions().concurrency)

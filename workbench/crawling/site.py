@@ -7,7 +7,7 @@ import email.utils
 import re
 import time
 import zlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,29 +62,6 @@ class HostRateLimiter:
     def pause(self, seconds: float) -> None:
         """Allow no requests for ``seconds``, as the host requested."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
-
-
-class RateLimiters:
-    """The rate limiters of all hosts, created on first use."""
-
-    def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
-        """Args:
-        concurrency: Simultaneous requests per host.
-        rate: Requests per second and host; 0 selects a polite rate.
-        is_ours: Returns whether a host is the user's own and needs no default limit.
-        """
-        self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
-        self._hosts: dict[str, HostRateLimiter] = {}
-
-    def get(self, host: str, crawl_delay: float = 0.0) -> HostRateLimiter:
-        """Return a host's rate limiter, slowed down to the delay in its robots.txt."""
-        if host not in self._hosts:
-            ours = self._is_ours(host)
-            interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL_S)
-            concurrency = self._concurrency if ours else min(self._concurrency, POLITE_CONCURRENCY)
-            self._hosts[host] = HostRateLimiter(concurrency, interval)
-        self._hosts[host].slow_down(crawl_delay)
-        return self._hosts[host]
 
 
 def parse_retry_delay(header: str | None) -> float | None:
@@ -252,9 +229,7 @@ class Site:
 
         self._guard, self._options, self._browser_url = guard, options, browser_url
         self._http = GuardedHTTPStrategy(guard, timeout=options.timeout, max_bytes=options.max_bytes)
-        self._manners = RateLimiters(
-            options.concurrency, options.rate, lambda host: guard.allows_by_name(*_split_host_port(host))
-        )
+        self._limiters: dict[str, HostRateLimiter] = {}
         self._robots: dict[str, Robots] = {}
         self._browser: Browser | None = None
         self.browser_trouble = ""  # why no browser is available
@@ -305,7 +280,18 @@ class Site:
 
     async def turnstile(self, url: str) -> HostRateLimiter:
         """Return the rate limiter of an address's host, with the delay from its robots.txt."""
-        return self._manners.get(url_host(url), (await self.robots(url)).crawl_delay)
+        return self.limiter(url, (await self.robots(url)).crawl_delay)
+
+    def limiter(self, url: str, crawl_delay: float = 0.0) -> HostRateLimiter:
+        """Return the rate limiter of an address's host, slowed down to the delay in its robots.txt."""
+        host = url_host(url)
+        if host not in self._limiters:
+            parts, rate, most = urlsplit(url), self._options.rate, self._options.concurrency
+            ours = self._guard.allows_by_name(parts.hostname or "", parts.port)
+            interval = 1 / rate if rate else (0.0 if ours else POLITE_INTERVAL_S)
+            self._limiters[host] = HostRateLimiter(most if ours else min(most, POLITE_CONCURRENCY), interval)
+        self._limiters[host].slow_down(crawl_delay)
+        return self._limiters[host]
 
     def refusal(self, url: str) -> Refusal | None:
         """Return why the guard or an already read robots.txt forbids an address, or None."""
@@ -435,7 +421,7 @@ class Site:
     async def _fetch_redirected(self, url: str, robots: Robots) -> Response | None:
         """Fetch with redirects and retries; return None if a redirect has no target."""
         for hop in range(MAX_REDIRECTS + 1):
-            turnstile = self._manners.get(url_host(url), robots.crawl_delay)
+            turnstile = self.limiter(url, robots.crawl_delay)
             async with turnstile.turn():
                 fetched = await self._again(url)
             if fetched.status not in REDIRECT_STATUSES or hop == MAX_REDIRECTS:
@@ -457,8 +443,3 @@ class Site:
                     raise
             await asyncio.sleep(self._options.backoff * 2**attempt)
         raise AssertionError("unreachable: the last try returns or raises")
-
-
-def _split_host_port(netloc: str) -> tuple[str, int | None]:
-    parts = urlsplit(f"//{netloc}")
-    return parts.hostname or "", parts.port

@@ -75,59 +75,6 @@ def find_chromium() -> str | None:
     return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
 
 
-class Chromium:
-    """A running Chromium; ``cdp_url`` is its address for crawl4ai."""
-
-    def __init__(self, proxy_url: str) -> None:
-        """Args:
-        proxy_url: Proxy for every request, including loopback.
-        """
-        self._proxy_url = proxy_url
-        self._keeper: subprocess.Popen[bytes] | None = None
-        self.cdp_url = ""
-
-    async def start(self) -> None:
-        """Start the browser and wait until it answers.
-
-        Raises:
-            CrawlRefused: Chromium is not installed or does not start.
-        """
-        path = find_chromium()
-        if path is None:
-            raise CrawlRefused("Chromium was not found. Install it, or crawl with browser 'never'.")
-        profile = tempfile.mkdtemp(prefix="workbench-chromium-")
-        root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
-        command = [
-            path,
-            *CHROMIUM_FLAGS,
-            *root,
-            f"--proxy-server={self._proxy_url}",
-            f"--user-data-dir={profile}",
-            "about:blank",
-        ]
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-c", WATCHDOG_SCRIPT, profile, *command], stdin=subprocess.PIPE
-        )
-        port_file = Path(profile) / "DevToolsActivePort"
-        for _ in range(int(START_TIMEOUT_S / 0.1)):
-            if self._keeper.poll() is not None:
-                break
-            lines = port_file.read_text().split() if port_file.exists() else []
-            if lines:
-                self.cdp_url = f"http://127.0.0.1:{lines[0]}"
-                return
-            await asyncio.sleep(0.1)
-        await self.close()
-        raise CrawlRefused(f"Chromium ({path}) did not start within {START_TIMEOUT_S:g} s. Crawl with browser 'never'.")
-
-    async def close(self) -> None:
-        """Stop the browser and remove its profile."""
-        if self._keeper is not None and self._keeper.stdin is not None:
-            self._keeper.stdin.close()
-            await asyncio.to_thread(self._keeper.wait)
-            self._keeper = None
-
-
 SETTLE_TIMEOUT_MS = 3_000  # milliseconds for requests after a page has loaded
 # Marks invisible elements, unmarks visible ones and inlines shadow roots, so that the HTML reader does not have to
 # interpret style sheets. Visibility and font size are inherited, so only the outermost or innermost element is marked.
@@ -183,7 +130,7 @@ class Browser:
         """
         self._guard, self._timeout, self._max_bytes, self._cdp_url = guard, timeout, max_bytes, cdp_url
         self._proxy = GuardingProxy(guard)
-        self._chromium: Chromium | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None  # of a managed Chromium
         self._strategy: AsyncPlaywrightCrawlerStrategy | None = None
         self._starting = asyncio.Lock()
         self._robots_lines: dict[str, str] = {}  # X-Robots-Tag headers of pages being visited, one a line
@@ -222,19 +169,15 @@ class Browser:
         """Stop a managed browser, leave an existing one running, and stop the proxy."""
         if self._strategy is not None:
             await self._strategy.close()
-        if self._chromium is not None:
-            await self._chromium.close()
+        await self._stop_chromium()
         await self._proxy.close()
 
     async def _ensure_started(self) -> AsyncPlaywrightCrawlerStrategy:
         async with self._starting:
             if self._strategy is None:
                 await self._proxy.start()
-                if not self._cdp_url and self._chromium is None:
-                    chromium = Chromium(self._proxy.url)
-                    await chromium.start()
-                    self._chromium = chromium
-                strategy = await self._connect(self._chromium.cdp_url if self._chromium else self._cdp_url)
+                self._cdp_url = self._cdp_url or await self._start_chromium()
+                strategy = await self._connect(self._cdp_url)
                 try:
                     with contextlib.suppress(FetchFailed):
                         await self._visit(strategy, self._proxy.proof_url)  # only the proxy answers it
@@ -245,6 +188,38 @@ class Browser:
                     raise
                 self._strategy = strategy
             return self._strategy
+
+    async def _start_chromium(self) -> str:
+        """Start Chromium behind the proxy and return its CDP address once it answers.
+
+        Raises:
+            CrawlRefused: Chromium is not installed or does not start.
+        """
+        path = find_chromium()
+        if path is None:
+            raise CrawlRefused("Chromium was not found. Install it, or crawl with browser 'never'.")
+        profile = tempfile.mkdtemp(prefix="workbench-chromium-")
+        root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
+        own = [f"--proxy-server={self._proxy.url}", f"--user-data-dir={profile}", "about:blank"]
+        command = [sys.executable, "-c", WATCHDOG_SCRIPT, profile, path, *CHROMIUM_FLAGS, *root, *own]
+        self._keeper = subprocess.Popen(command, stdin=subprocess.PIPE)
+        port_file = Path(profile) / "DevToolsActivePort"
+        for _ in range(int(START_TIMEOUT_S / 0.1)):
+            if self._keeper.poll() is not None:
+                break
+            lines = port_file.read_text().split() if port_file.exists() else []
+            if lines:
+                return f"http://127.0.0.1:{lines[0]}"
+            await asyncio.sleep(0.1)
+        await self._stop_chromium()
+        raise CrawlRefused(f"Chromium ({path}) did not start within {START_TIMEOUT_S:g} s. Crawl with browser 'never'.")
+
+    async def _stop_chromium(self) -> None:
+        """Stop a managed Chromium; its keeper removes the profile."""
+        if self._keeper is not None and self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+            await asyncio.to_thread(self._keeper.wait)
+            self._keeper = None
 
     async def _connect(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
         config = BrowserConfig(

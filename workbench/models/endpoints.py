@@ -48,24 +48,6 @@ OWN_KEY = "WORKBENCH_MODEL_API_KEY"  # for endpoints of no listed provider
 # The client
 
 
-class RateLimit:
-    """Spaces requests evenly, so that there are at most ``per_minute``; 0 means no limit. Thread-safe."""
-
-    def __init__(self, per_minute: float) -> None:
-        self._interval = 60 / per_minute if per_minute else 0.0
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def wait(self) -> None:
-        """Return when the next request may be sent."""
-        if not self._interval:
-            return
-        with self._lock:
-            at = max(self._next, time.monotonic())
-            self._next = at + self._interval
-        time.sleep(max(0.0, at - time.monotonic()))
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address of a model, and how to authorise requests to it."""
@@ -83,7 +65,8 @@ class JsonClient:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._rate = RateLimit(endpoint.model.read_number(RATE))
+        self._next = 0.0  # when the next request may be sent
+        self._lock = threading.Lock()
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -103,7 +86,7 @@ class JsonClient:
 
         retries = int(self._endpoint.model.read_number(RETRIES))
         for attempt in range(retries + 1):
-            self._rate.wait()
+            self._wait_turn()
             response: httpx.Response | None = None
             try:
                 with mark_slow_step():  # ends with its timeout
@@ -129,6 +112,14 @@ class JsonClient:
                 )
             time.sleep(delay)
         raise AssertionError("unreachable")
+
+    def _wait_turn(self) -> None:
+        """Space requests evenly, so that there are at most ``RATE`` per minute; 0 means no limit."""
+        if per_minute := self._endpoint.model.read_number(RATE):
+            with self._lock:
+                at = max(self._next, time.monotonic())
+                self._next = at + 60 / per_minute
+            time.sleep(max(0.0, at - time.monotonic()))
 
     def _describe_status(self, response: httpx.Response) -> str:
         status = response.status_code

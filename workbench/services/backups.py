@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.errors import Conflict, InvalidInput
 from workbench.runtime import __version__, write_aside
 from workbench.services.corpus import Corpus
-from workbench.storage.backup import Backup, Manifest
+from workbench.storage.backup import Manifest, read_backup, write_backup
 from workbench.storage.jobs import Queue
 from workbench.types import OnProgress, Value
 
@@ -35,7 +35,6 @@ class BackupService:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._backup = Backup(corpus.database, Queue(corpus.database.url))
 
     def write(self, path: Path | str, *, replace: bool = False, on_progress: OnProgress | None = None) -> BackupReport:
         """Write a snapshot of everything to one file, which is renamed to its path when complete.
@@ -54,7 +53,8 @@ class BackupService:
             raise Conflict(f"{target} already exists; choose another file, or use --force to replace it.")
         try:
             with write_aside(target) as unfinished:
-                manifest = self._backup.write(unfinished, __version__, on_progress or (lambda progress: None))
+                report = on_progress or (lambda progress: None)
+                manifest = write_backup(self._corpus.database, unfinished, __version__, report)
         except OSError as error:
             reason = error.strerror or error
             raise InvalidInput(f"Cannot write {target} ({reason}); choose another location.") from error
@@ -74,7 +74,8 @@ class BackupService:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InvalidInput(f"Cannot read {source} ({reason}); use a file written by 'workbench export'.") from error
-        manifest = self._backup.read(source, on_progress or (lambda progress: None))
+        database = self._corpus.database
+        manifest = read_backup(database, Queue(database.url), source, on_progress or (lambda progress: None))
         for index in manifest["indexes"]:
             self._corpus.finish_index(self._corpus.index(index["name"]))
         return _make_report(source, manifest, began)

@@ -49,55 +49,50 @@ class Manifest(TypedDict):
     tables: list[TableRows]
 
 
-class Backup:
-    """Writes and reads backups of one database."""
+def write_backup(database: Database, path: Path, version: str, on_progress: OnProgress) -> Manifest:
+    """Write everything to a new zip at ``path`` and return its manifest."""
+    with (
+        database.transaction() as connection,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive,
+    ):
+        connection.execute(statement("backup_snapshot"))
+        tables = connection.execute(statement("backup_tables")).fetchall()
+        written: list[TableRows] = []
+        for number, table in enumerate(tables):
+            on_progress(Progress(number, len(tables), table["name"]))
+            rows = _copy_out(connection, archive, table["name"], table["columns"])
+            written.append({"name": table["name"], "columns": table["columns"], "rows": rows})
+        manifest: Manifest = {
+            "format": BACKUP_FORMAT,
+            "version": version,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "migrations": [row["name"] for row in connection.execute(statement("backup_migrations"))],
+            "indexes": connection.execute(statement("backup_indexes")).fetchall(),
+            "tables": written,
+        }
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+    return manifest
 
-    def __init__(self, database: Database, queue: Queue) -> None:
-        self._database, self._queue = database, queue
 
-    def write(self, path: Path, version: str, on_progress: OnProgress) -> Manifest:
-        """Write everything to a new zip at ``path`` and return its manifest."""
-        with (
-            self._database.transaction() as connection,
-            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive,
-        ):
-            connection.execute(statement("backup_snapshot"))
-            tables = connection.execute(statement("backup_tables")).fetchall()
-            written: list[TableRows] = []
-            for number, table in enumerate(tables):
-                on_progress(Progress(number, len(tables), table["name"]))
-                rows = _copy_out(connection, archive, table["name"], table["columns"])
-                written.append({"name": table["name"], "columns": table["columns"], "rows": rows})
-            manifest: Manifest = {
-                "format": BACKUP_FORMAT,
-                "version": version,
-                "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "migrations": [row["name"] for row in connection.execute(statement("backup_migrations"))],
-                "indexes": connection.execute(statement("backup_indexes")).fetchall(),
-                "tables": written,
-            }
-            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-        return manifest
+def read_backup(database: Database, queue: Queue, path: Path, on_progress: OnProgress) -> Manifest:
+    """Restore a backup into an empty database, in one transaction.
 
-    def read(self, path: Path, on_progress: OnProgress) -> Manifest:
-        """Restore a backup into an empty database, in one transaction.
+    The queue is not part of a backup; unfinished jobs are requeued in this database.
 
-        The queue is not part of a backup; unfinished jobs are requeued in this database.
-
-        Raises:
-            InvalidInput: The file is not a backup, is damaged, or comes from a newer version.
-            Conflict: The database has sources or projects.
-        """
-        try:
-            with zipfile.ZipFile(path) as archive:
-                manifest = _read_manifest(path, archive)
-                with self._database.transaction() as connection:
-                    _restore(connection, archive, manifest, on_progress)
-                    for job in connection.execute(statement("backup_unfinished_jobs")).fetchall():
-                        self._queue.defer(connection, job["id"], job["kind"])
-                return manifest
-        except zipfile.BadZipFile:
-            raise InvalidInput(f"{path.name} is damaged or not an export; nothing was changed.") from None
+    Raises:
+        InvalidInput: The file is not a backup, is damaged, or comes from a newer version.
+        Conflict: The database has sources or projects.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = _read_manifest(path, archive)
+            with database.transaction() as connection:
+                _restore(connection, archive, manifest, on_progress)
+                for job in connection.execute(statement("backup_unfinished_jobs")).fetchall():
+                    queue.defer(connection, job["id"], job["kind"])
+            return manifest
+    except zipfile.BadZipFile:
+        raise InvalidInput(f"{path.name} is damaged or not an export; nothing was changed.") from None
 
 
 def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:

@@ -397,7 +397,7 @@ def check_rating(rating: Rating, grades: int) -> Rating:
 
 def parse_grade(given: str | int, grades: int = DEFAULT_GRADES) -> int:
     """Return a grade from its name on a scale of ``grades``, or its number. Raises InvalidInput."""
-    text = str(given).strip().lower()
+    text = str(given).strip().lower().replace(",", ".")  # as spreadsheets of many countries write 2.0
     names = list(SCALES[grades])
     if text in names:
         return names.index(text)

@@ -248,3 +248,8 @@ def test_code_in_the_storage_format_of_a_wiki_keeps_its_lines() -> None:
     code = "<ac:plain-text-body><![CDATA[def f(x: int):\n    return x < 47]]></ac:plain-text-body>"
     page = f"<html xmlns='http://www.w3.org/1999/xhtml' xmlns:ac='a'><body><ac:macro>{code}</ac:macro></body></html>"
     assert read_bytes(page.encode(), "a.html").text == "```\ndef f(x: int):\n    return x < 47\n```"
+
+
+def test_the_names_of_groups_of_options_are_read() -> None:
+    groups = "<optgroup label='Oars'><option>Ash<option label='Spruce'></option></optgroup><option>Other</option>"
+    assert read_file(f"<p>Choose <select>{groups}</select></p>").text == "Choose Oars, Ash, Spruce, Other"

@@ -894,7 +894,7 @@ def _open_field(element: HtmlElement) -> None:
 
 
 def _open_select(element: HtmlElement) -> None:
-    options = [_element_text(option) for option in element.iter("option")]
+    options = [option.get("label") or _element_text(option) for option in element.iter("option", "optgroup")]
     if options and len(options) <= MAX_SELECT_OPTIONS:
         _replace_element(element, APART_TAG, ", ".join(filter(None, options)))
 

@@ -386,7 +386,7 @@ def check_rating(rating: Rating, grades: int) -> Rating:
         return replace(rating, rater=rating.judge) if rating.judge in (LLM_JUDGE, AGENT_JUDGE) else rating
     name = " ".join(rating.rater.replace("\x00", "").split())
     if not name or len(name) > MAX_RATER_CHARS:
-        raise InvalidInput(f"Invalid name {name!r} of a rater; use 1 to {MAX_RATER_CHARS} characters.")
+        raise InvalidInput(f"Invalid name {name[:60]!r} of a rater; use 1 to {MAX_RATER_CHARS} characters.")
     if name == ORIGINAL:
         raise InvalidInput(f"The rater {name!r} is the grade that a test set came with; use another name.")
     if rating.judgment.grade not in range(grades):

@@ -470,7 +470,7 @@ def get_leaderboard(
         answer["refusals"] = refusals
         curves = {label: one.refusals.curve for label, one in answered.items() if one.refusals}
         answer["refusal_curves"] = to_plain(curves)
-    if by:
+    if by and any(line.rank for line in lines):
         answer["parts"] = _list_parts(call, experiment, results, metric, by)
     return answer
 

@@ -123,6 +123,7 @@ def test_an_agent_reads_the_parts_of_the_questions_by_what_it_has_given_them(age
     for question, title in zip(wb.test_sets.load("Parts").questions, ("Cats", "Bees"), strict=True):
         wb.test_sets.judge("Parts", question.id, ids[title], "relevant")
     made = wb.experiments.create("", "Parts", ["keyword", "vector"], metrics=["hit@1"]).id
+    assert agent("get_leaderboard", experiment_id=made, by="tag")["outcome"] == "Nothing has run."
     wb.experiments.run(made)
     board = agent("get_leaderboard", experiment_id=made, by="tag")
     means = {line["run"]: line["metrics"]["hit@1"] for line in board["runs"]}

@@ -74,6 +74,36 @@ def test_an_uploaded_pdf_is_found_read_next_to_its_original_and_deleted_again(go
     expect(page.get_by_role("row", name="Lights")).to_have_count(0)
 
 
+def test_an_upload_is_kept_if_the_page_is_reloaded_after_the_click(goto, filled):
+    page = goto("/library")
+    page.locator("input[type=file]").set_input_files(
+        [{"name": f"{n}.md", "mimeType": "text/markdown", "buffer": f"# Buoy {n}".encode()} for n in range(9)]
+    )
+    add = page.get_by_role("button", name="Add 9 files")
+    expect(add).to_be_visible(timeout=60_000)
+    page.get_by_role("combobox", name="Into source").fill("Buoys")
+    page.get_by_role("combobox", name="Into source").press("Enter")
+    add.dblclick()
+    page.reload()
+    expect(page.get_by_text("Adding 9 files to Buoys").first).to_be_visible(timeout=60_000)
+    page.get_by_role("row", name="Buoys").get_by_role("button", name="Buoys").click()
+    page.get_by_role("button", name="Add files").click()
+    dialog = page.get_by_role("dialog", name="Add files to Buoys")
+    dialog.locator("input[type=file]").set_input_files(
+        [{"name": "more.md", "mimeType": "text/markdown", "buffer": b"# More buoys"}]
+    )
+    dialog.get_by_role("button", name="Add 1 file").click(timeout=60_000)
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_text("Adding 1 file to Buoys").first).to_be_visible()
+    jobs = filled.jobs.list(kind="ingest", source="Buoys")
+    assert len(jobs) == 2
+    for job in jobs:
+        assert filled.jobs.wait(job.id, timeout=60).status == "completed"
+    source = filled.sources.get("Buoys")
+    assert source.documents_count == 10
+    filled.sources.delete(source.id)
+
+
 def test_an_upload_ends_with_a_toast_a_title_and_one_line_that_vanishes(goto, filled):
     page, tray = goto("/library"), goto("/library").locator(".st-key-tray")
     page.locator("input[type=file]").set_input_files(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -17,7 +17,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, name_tab, note_change
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import report_errors
-from workbench.app.widgets.table import Column, show_table
+from workbench.app.widgets.rows import RowCell, show_rows
 from workbench.errors import StorageError, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
@@ -148,16 +148,24 @@ def choose_destination(
     )  # fmt: skip
     is_known = bool(chosen) and chosen in projects and not is_old
     folders = [folder.name for folder in wb.projects.folders(chosen)] if is_known else []
-    folder = third.selectbox(
+    third.selectbox(
         "Folder", ["", *folders], key=f"{key}_folder", format_func=lambda name: name or "None", disabled=not folders
     )
-    tags = fourth.multiselect(
+    fourth.multiselect(
         "Tags", list(wb.sources.tags()), key=f"{key}_tags", accept_new_options=True, placeholder="None",
         disabled=is_old and not adds_tags,
     )  # fmt: skip
-    if is_old:
+    return read_destination(sources, key, adds_tags=adds_tags)
+
+
+def read_destination(sources: Mapping[str, str], key: str, *, adds_tags: bool = False) -> Destination:
+    """Return what ``choose_destination`` asks for, in a callback as of the click."""
+    source, project, folder, tags = (
+        st.session_state[f"{key}_{name}"] for name in ("source", "project", "folder", "tags")
+    )
+    if source in sources:
         return Destination(source, tags=tuple(tags) if adds_tags else ())
-    return Destination(source, chosen or None, folder if chosen and folder else None, tuple(tags))
+    return Destination(source, project or None, folder if project and folder else None, tuple(tags))
 
 
 def create_project(wb: Workbench, target: Destination) -> Destination:
@@ -290,52 +298,67 @@ def show_upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
 def ask_files(wb: Workbench, source: Source) -> None:
     """Ask for files to add to a source."""
 
+    number = st.session_state.setdefault(_DROP_ZONE_KEY, 0)
+
     @st.dialog(f"Add files to {escape_markdown(source.title, 80)}")
     def ask() -> None:
+        if st.session_state[_DROP_ZONE_KEY] != number:  # added
+            st.rerun()
         drop = _show_drop_zone()
-        if drop is not None and drop.files and _show_add_button(drop):
-            _start_and_rerun(wb, drop, Destination(source.id))
+        if drop is not None and drop.files:
+            _show_add_button(wb, drop, lambda: Destination(source.id))
 
     ask()
 
 
 def _show_drop_zone() -> DroppedFiles | None:
     """Show the drop zone and the files of unsupported types; return None while it is empty."""
-    number = st.session_state.setdefault(_DROP_ZONE_KEY, 0)
     whole = st.segmented_control(
         "What to add", ["Files", "Folder"], default="Files", required=True, key="upload_kind",
         label_visibility="collapsed",
     ) == "Folder"  # fmt: skip
-    uploads = st.file_uploader(
+    st.file_uploader(
         FOLDER_LABEL if whole else FILES_LABEL,
         accept_multiple_files="directory" if whole else True,
         max_upload_size=-(-MAX_BYTES // 10**6),  # in MB, rounded up
-        key=f"upload_files_{number}_{'folder' if whole else 'files'}",
+        key=_name_drop_zone(is_folder=whole),
     )
-    if not uploads:
-        return None
-    files = [(file.name, file.getvalue()) for file in uploads]
-    drop = sort_folder(files) if whole else sort_files(files)
-    if drop.left_out:
+    drop = _read_drop_zone()
+    if drop is not None and drop.left_out:
         st.caption(escape_markdown(describe_unsupported(drop.left_out)))
     return drop
 
 
-def _show_add_button(drop: DroppedFiles) -> bool:
-    return st.button(f"Add {count_text(drop.count, 'file')}", type="primary", key="upload_go")
+def _name_drop_zone(*, is_folder: bool) -> str:
+    return f"upload_files_{st.session_state.setdefault(_DROP_ZONE_KEY, 0)}_{'folder' if is_folder else 'files'}"
+
+
+def _read_drop_zone() -> DroppedFiles | None:
+    is_folder = st.session_state["upload_kind"] == "Folder"
+    uploads = st.session_state.get(_name_drop_zone(is_folder=is_folder))  # none at the second of two clicks
+    files = [(file.name, file.getvalue()) for file in uploads or ()]
+    return (sort_folder(files) if is_folder else sort_files(files)) if files else None
 
 
 def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFiles) -> None:
     titles = {source.id: source.title for source in sources}
     placeholder = f"{drop.title}, or enter a new name"
-    target = choose_destination(wb, titles, "upload", placeholder, project=address.get("project"), adds_tags=True)
-    if _show_add_button(drop):
-        _start_and_rerun(wb, drop, target)
+    choose_destination(wb, titles, "upload", placeholder, project=address.get("project"), adds_tags=True)
+    _show_add_button(wb, drop, lambda: read_destination(titles, "upload", adds_tags=True))
 
 
-def _start_and_rerun(wb: Workbench, drop: DroppedFiles, target: Destination) -> None:
-    with report_errors():
-        target = create_project(wb, target)
+def _show_add_button(wb: Workbench, drop: DroppedFiles, read: Callable[[], Destination]) -> None:
+    """Show the button that adds the files; a callback does it before the page is drawn, which a reload would stop."""
+    label = f"Add {count_text(drop.count, 'file')}"
+    st.button(label, type="primary", key="upload_go", on_click=_start_upload, args=(wb, read))
+
+
+def _start_upload(wb: Workbench, read: Callable[[], Destination]) -> None:
+    drop = _read_drop_zone()
+    if drop is None:
+        return
+    with report_errors(lambda text: st.toast(text, icon=":material/error:", duration="infinite")):
+        target = create_project(wb, read())
         start_upload(
             wb,
             drop.files,
@@ -347,7 +370,6 @@ def _start_and_rerun(wb: Workbench, drop: DroppedFiles, target: Destination) -> 
             left_out=drop.left_out,
         )
         st.session_state[_DROP_ZONE_KEY] += 1
-        st.rerun()
 
 
 # The tray of jobs
@@ -538,24 +560,16 @@ def show_button(label: str, key: str, act: Callable[[], object], disabled: bool 
 
 def _show_files(key: str, work: JobView) -> None:
     files = OPENING.workbench.jobs.files(key)
-    columns = (Column("file", "File"), Column("state", "Outcome", "state"))
-    rows = [_make_row(file, work.is_running) for file in sorted(files, key=lambda file: file.state != "failed")]
+    rows: dict[str, Sequence[RowCell]] = {}
+    for file in sorted(files, key=lambda file: file.state != "failed"):
+        state, text = describe_file(file, work.is_running)
+        rows[str(file.position)] = (file.name, {"state": state, "text": text})
     room = LIST_HEIGHT_PX if len(rows) > MIN_ROWS_SCROLLED else "content"
     with st.container(height=room, border=False, key=f"files_{key}"):
-        show_table(
-            f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > MIN_ROWS_FILTERED
-        )
+        filters = len(rows) > MIN_ROWS_FILTERED
+        show_rows(f"rows_{key}", ("File", "Outcome"), rows, label=work.job.title, noun="files", filters=filters)
     if work.tally.total > len(files):
         st.caption(f"{len(files):,} of {work.tally.total:,} files: failed, in progress and latest ones.")
-
-
-def _make_row(file: JobFile, running: bool) -> dict[str, Any]:
-    state, text = describe_file(file, running)
-    return {
-        "id": str(file.position),
-        "name": file.name,
-        "cells": {"file": file.name, "state": {"state": state, "text": text}},
-    }
 
 
 def describe_file(file: JobFile, running: bool) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import streamlit as st
 from workbench.app.state.shared import OPENING, choose_in_url
 from workbench.app.widgets.looks import escape_markdown, make_label_function, parameter_title
 from workbench.app.widgets.notices import report_errors, run_change, show_confirmation, show_language_offer, show_notice
+from workbench.app.widgets.rows import Figure, Noted, RowCell, show_rows
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, InvalidInput, ModelError
 from workbench.formatting import count_text, parse_assignments, size_text
@@ -453,15 +454,8 @@ def _drop_index(wb: Workbench, name: str) -> str:
 
 
 INDEX_COLUMNS = (
-    Column("name", "Index"),
-    Column("chunker", "Chunker"),
-    Column("model", "Embedding model"),
-    Column("documents", "Documents", "number"),
-    Column("passages", "Passages", "number"),
-    Column("search", "Vector search"),
-    Column("size", "On disk", "shown", "right"),
-    Column("status", "Status", "state"),
-)
+    "Index", "Chunker", "Embedding model", "Documents", "Passages", "Vector search", "On disk", "Status",
+)  # fmt: skip
 
 
 def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
@@ -476,15 +470,11 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
     building = wb.jobs.list_builds()
     missing = {index["name"]: wb.indexes.count_missing(index["name"]) for index in indexes}
     actions = st.container(key="index_actions", horizontal=True, vertical_alignment="center", gap="small")
-    chosen = show_table(
-        "indexes",
-        INDEX_COLUMNS,
-        [make_index_row(index, missing[index["name"]], building.get(index["name"])) for index in indexes],
-        label="Indexes",
-        noun="indexes",
-        filters=False,
-        selectable=True,
-    ).selected
+    rows = {
+        index["name"]: _make_index_cells(index, missing[index["name"]], building.get(index["name"]))
+        for index in indexes
+    }
+    chosen = show_rows("indexes", INDEX_COLUMNS, rows, label="Indexes", noun="indexes", selectable=True).selected
     with actions:
         picked = next((index for index in indexes if (index["name"],) == chosen), None)
         if picked is None:
@@ -542,34 +532,21 @@ def _make_default(wb: Workbench, name: str) -> str:
     return f'"{name}" is now the default index.'
 
 
-def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[str, object]:
-    """Return an index as a row; ``job`` is the job that builds it."""
+def _make_index_cells(index: IndexStatus, missing: int, job: Job | None) -> list[RowCell]:
+    """Return the cells of an index; ``job`` is the job that builds it."""
     options = ", ".join(f"{name} {value}" for name, value in index["chunker_options"].items())
-    options = "; ".join(filter(None, [options, *index["transformations"]]))
-    notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
-    if index["is_default"]:
-        notes["name"] = "default"
-    if index["family_count"]:
-        notes["documents"] = f"and {index['family_count']:,} conversations, articles and archives"
-    if index["notes"]:
-        notes["status"] = " ".join(index["notes"])
-    if index["graph"] or index["attachment"] is not None:
-        notes["search"] = index["vector_search"]
-    return {
-        "id": index["name"],
-        "name": index["name"],
-        "cells": {
-            "name": index["name"],
-            "chunker": index["chunker"],
-            "model": index["embedding_model"],
-            "documents": index["documents_count"],
-            "passages": index["passages_count"],
-            "search": _describe_search(index),
-            "size": {"text": size_text(index["bytes"]), "order": index["bytes"]},
-            "status": _status_cell(index["status"], missing, job),
-        },
-        "notes": notes,
-    }
+    families = f"and {index['family_count']:,} conversations, articles and archives" if index["family_count"] else ""
+    is_described = index["graph"] or index["attachment"] is not None
+    return [
+        Noted(index["name"], "default" if index["is_default"] else ""),
+        Noted(index["chunker"], "; ".join(filter(None, [options, *index["transformations"]]))),
+        Noted(index["embedding_model"], f"{index['dimensions']:,} dimensions"),
+        Noted(index["documents_count"], families),
+        index["passages_count"],
+        Noted(_describe_search(index), index["vector_search"] if is_described else ""),
+        Figure(size_text(index["bytes"]), index["bytes"]),
+        Noted(_status_cell(index["status"], missing, job), " ".join(index["notes"])),
+    ]
 
 
 def _describe_search(index: IndexStatus) -> str:
@@ -599,14 +576,7 @@ def _status_cell(status: str, missing: int, job: Job | None) -> dict[str, str]:
 # Workers and jobs
 
 REFRESH_S = 2.0  # seconds between refreshes
-JOB_COLUMNS = (
-    Column("title", "Job"),
-    Column("progress", "Progress", "shown", "right"),
-    Column("parts", "Parts", "shown", "right"),
-    Column("hands", "Workers", "number"),
-    Column("left", "Time left"),
-    Column("status", "Status", "state"),
-)
+JOB_COLUMNS = ("Job", "Progress", "Parts", "Workers", "Time left", "Status")
 STATUS_STATES = {"running": "running", "queued": "waiting"}
 
 
@@ -620,25 +590,22 @@ def show_jobs(wb: Workbench, stalled: int) -> None:
         st.rerun()
     if work.jobs:  # the checks count them too
         st.header("Jobs", anchor=False)
-        rows = [_make_row(job) for job in work.jobs]
+        rows = {job.id: _make_job_cells(job) for job in work.jobs}
         for job in work.stalled:
             st.warning(f"**{escape_markdown(job.title, 120)}** · {escape_markdown(job.stalled or '')}")
-        show_table("work", JOB_COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False)
+        show_rows("work", JOB_COLUMNS, rows, label="Queued and running jobs", noun="jobs")
 
 
-def _make_row(job: JobLoad) -> dict[str, object]:
-    progress = progress_text(job.share, job.done, job.total)
-    cells = {
-        "title": job.title,
-        "status": {"state": "failed", "text": "stalled"}
-        if job.stalled
-        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.state},
-        "progress": {"text": progress, "order": job.done},
-        "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
-        "hands": job.workers,
-        "left": duration_text(job.seconds_left) or "–",
-    }
-    return {"id": job.id, "name": job.title, "cells": cells}
+def _make_job_cells(job: JobLoad) -> list[RowCell]:
+    stalled = {"state": "failed", "text": "stalled"}
+    return [
+        job.title,
+        Figure(progress_text(job.share, job.done, job.total), job.done),
+        Figure(f"{job.parts_done} of {job.parts}" if job.parts else "–", job.parts),
+        job.workers,
+        duration_text(job.seconds_left) or "–",
+        stalled if job.stalled else {"state": STATUS_STATES.get(job.status, job.status), "text": job.state},
+    ]
 
 
 CHECK_COLUMNS = (

@@ -560,7 +560,7 @@ def test_learn_trains_a_ranker_reports_what_it_is_worth_and_keeps_it(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text('Ranker "tides" saved')).to_be_visible()
     assert filled.rankers.get("tides").trained_on == made.title
-    page.get_by_role("button", name="Save and promote").click()
+    page.locator(".st-key-ranker_tides").get_by_role("button", name="Promote").click()
     expect(page.get_by_role("dialog").get_by_text("ranker tides")).to_be_visible()
     page.keyboard.press("Escape")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -98,14 +98,10 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
 
 
 def _show_save_form(wb: Workbench, job: Job, ranker: Ranker) -> None:
-    """Offer to save the ranker under a name, and to promote it."""
+    """Offer to save the ranker under a name."""
     name = st.text_input("Name", ranker.trained_on[:MAX_NAME_CHARS], key=f"name_{job.id}")
-    with st.container(horizontal=True):
-        if st.button("Save", key=f"keep_{job.id}", help="Save as a ranker for the strategy Learned"):
-            run_change(lambda: _save_ranker(wb, ranker, name))
-        if st.button("Save and promote", key=f"promote_{job.id}"):
-            with report_errors():
-                _open_promotion(wb, _get_or_save(wb, ranker, name), job.message)
+    if st.button("Save", key=f"keep_{job.id}", help="Save as a ranker for the strategy Learned, to promote below"):
+        run_change(lambda: _save_ranker(wb, ranker, name))
 
 
 def _save_ranker(wb: Workbench, ranker: Ranker, name: str) -> str:
@@ -113,18 +109,7 @@ def _save_ranker(wb: Workbench, ranker: Ranker, name: str) -> str:
     return f'Ranker "{kept.name}" saved. Select it on Compare, under Settings, for the strategy Learned.'
 
 
-def _get_or_save(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
-    """Return the saved ranker, after saving it if necessary.
-
-    Raises:
-        Conflict: Another ranker has this name.
-        InvalidInput: The name is invalid.
-    """
-    same = [own for own in wb.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights]
-    return same[0] if same else wb.rankers.save(replace(ranker, name=name))
-
-
-def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
+def _open_promotion(wb: Workbench, ranker: Ranker) -> None:
     note = f"nDCG@10 {ranker.figures.get(LEARNED_STRATEGY, 0.0):.3f}, learned from {ranker.trained_on}"
     others = {index.name for index in wb.indexes.list() if not index.is_default}
     index = ranker.index if ranker.index in others else None  # its scores apply to that index only
@@ -135,7 +120,7 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     if len(taught) == 1:
         measured = format_measured(f"{ranker.trained_on}, version {ranker.version}", taught[0].over)
         places = list_measured_places(wb, None if taught[0].source_id else taught[0].scope, read_lasting_scope())
-    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [], measured)
+    open_promotion(wb, candidate, places, [escape(f"{ranker.name}: {describe_ranker(ranker)}")], measured)
 
 
 def _show_rankers(wb: Workbench) -> None:
@@ -152,7 +137,7 @@ def _show_rankers(wb: Workbench) -> None:
             )  # fmt: skip
             if ranker.name != DEFAULT_RANKER:
                 if st.button("Promote", key=f"serve_{ranker.name}", type="tertiary"):
-                    _open_promotion(wb, ranker, "")
+                    _open_promotion(wb, ranker)
                 if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
                     run_change(lambda name=ranker.name: _delete_ranker(wb, name))
     with st.popover("Import ranker"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.options import (
     add_parameters,
+    add_repeated,
     add_scope,
     add_strategy,
     check_file,
@@ -199,6 +200,9 @@ def _print_legs(console: Console, passage: Passage) -> None:
 # workbench search
 
 
+HISTORY_HELP = "earlier turn of the conversation: the first question, its answer, the next question, ..."
+
+
 def declare_search(parser: argparse.ArgumentParser) -> None:
     _add_question(parser, 10, "number of passages, 1 to 200 (%(default)s)")
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="number of passages to skip (%(default)s)")
@@ -214,19 +218,9 @@ def _add_question(parser: argparse.ArgumentParser, limit: int, purpose_of_limit:
     add_strategy(parser)
     parser.add_argument("--limit", type=int, default=limit, metavar="N", help=purpose_of_limit)
     parser.add_argument("--index", metavar="NAME", help="index to search, instead of the default one")
-    _add_history(parser)
+    add_repeated(parser, "--history", "TURN", HISTORY_HELP)
     add_parameters(parser)
     add_scope(parser)
-
-
-def _add_history(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--history",
-        action="append",
-        default=[],
-        metavar="TURN",
-        help="earlier turn of the conversation: the first question, its answer, the next question, ...; repeatable",
-    )
 
 
 def _read_ask(arguments: argparse.Namespace, limit: int) -> Ask:
@@ -300,7 +294,7 @@ def declare_compare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the comparison to a file: .md, .json, or a notebook that repeats it (.ipynb)",
     )
-    _add_history(parser)
+    add_repeated(parser, "--history", "TURN", HISTORY_HELP)
     add_parameters(parser)
     add_scope(parser)
 

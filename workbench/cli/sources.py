@@ -26,7 +26,8 @@ def declare_sources(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--type", choices=SOURCE_TYPES)
     listing.add_argument("--limit", type=int, metavar="N")
     listing.add_argument("--offset", type=int, default=0, metavar="N")
-    verbs.add("show", "Show one source.", _show_source).add_argument("id", metavar="ID", help="id, title or URL")
+    show = verbs.add("show", "Show one source.", lambda wb, arguments, out: out.fields(wb.sources.get(arguments.id)))
+    show.add_argument("id", metavar="ID", help="id, title or URL")
     create = verbs.add("create", "Create an empty source.", _create_source, "title")
     create.add_argument("--type", choices=CREATABLE_TYPES, default="upload")
     _add_fields(create)
@@ -74,10 +75,6 @@ def _list_sources(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
         kinds = " or ".join(dict.fromkeys(source.source_type for source in apart))
         out.message(f"Conversations, articles and archives are listed separately: --type {kinds}.")
     return 0
-
-
-def _show_source(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    return out.fields(wb.sources.get(arguments.id))
 
 
 def _create_source(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

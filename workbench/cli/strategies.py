@@ -165,7 +165,7 @@ def _show_strategy(arguments: argparse.Namespace, out: Output) -> int:
 def declare_rankers(parser: argparse.ArgumentParser) -> None:
     verbs = Subcommands(parser)
     verbs.add("list", "List rankers with their training data.", _list_rankers)
-    verbs.add("show", "Show one ranker with its weights.", _show_ranker, "name")
+    verbs.add("show", "Show one ranker.", lambda wb, given, out: out.fields(wb.rankers.get(given.name)), "name")
     export = verbs.add("export", "Write a ranker as a JSON file.", _export_ranker, "name")
     export.add_argument("file", metavar="FILE", help="file to write, such as ranker.json")
     export.add_argument("--force", action="store_true", help="replace an existing file")
@@ -183,10 +183,6 @@ def _list_rankers(wb: Workbench, arguments: argparse.Namespace, out: Output) -> 
     ]  # fmt: skip
     columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
     return out.table({"rankers": rankers, "total": len(rankers)}, columns, rows)
-
-
-def _show_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
-    return out.fields(wb.rankers.get(arguments.name))
 
 
 def _export_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:

@@ -74,13 +74,9 @@ def show_calls(wb: Workbench) -> None:
     )
     opened = next((call for call in calls if str(call.id) == chosen.opened), None)
     if opened is not None and opened.query:
-        _open_on_compare(opened.query)
-
-
-def _open_on_compare(question: str) -> None:
-    address.store_for_next_visit("compare", q=question)
-    address.put(view=None)
-    address.switch_page("compare")
+        address.store_for_next_visit("compare", q=opened.query)
+        address.put(view=None)
+        address.switch_page("compare")
 
 
 def _make_call_cells(call: ToolCall) -> tuple[RowCell, ...]:

@@ -100,22 +100,23 @@ def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
             "axisLabel": TEXT_STYLE,
             "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
         },
-        "yAxis": {
-            "type": "value",
-            "axisLabel": TEXT_STYLE,
-            "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
-        }
-        | _axis_range([spot.quality for spot in spots]),
+        "yAxis": _make_axis([spot.quality for spot in spots], theme),
         "series": series,
     }
 
 
-def _axis_range(values: Sequence[float]) -> dict[str, float]:
-    """Return the ends of an axis around values in 0..1, and its tick interval: 0.05, or 0.1 for a wide range."""
+def _make_axis(values: Sequence[float], theme: str) -> JsonObject:
+    """Return an axis around values in 0..1, with ticks at every 0.05, or 0.1 for a wide range."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     steps = 20 if high - low < 0.25 else 10  # in all of 0..1
-    least, most = max(0, floor(steps * low - 0.4)), min(steps, ceil(steps * high + 0.4))
-    return {"min": least / steps, "max": most / steps, "interval": 1 / steps}
+    return {
+        "type": "value",
+        "min": max(0, floor(steps * low - 0.4)) / steps,
+        "max": min(steps, ceil(steps * high + 0.4)) / steps,
+        "interval": 1 / steps,
+        "axisLabel": TEXT_STYLE,
+        "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
+    }
 
 
 def choose_ends(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -204,12 +205,7 @@ def make_trend_chart(points: Sequence[TrendPoint], theme: str) -> JsonObject:
             | {"show": len(points) <= MAX_POINTS_LABELLED, "interval": 0, "hideOverlap": True}
             | {"width": 98, "overflow": "break", "lineHeight": 16},
         },
-        "yAxis": {
-            "type": "value",
-            "axisLabel": TEXT_STYLE,
-            "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
-        }
-        | _axis_range([end for one in points for end in one.interval]),
+        "yAxis": _make_axis([end for one in points for end in one.interval], theme),
         "series": [
             {
                 "type": "line",

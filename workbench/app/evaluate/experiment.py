@@ -202,6 +202,7 @@ def make_run_row(
     """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
     done = line.status == "done"
+    spread = line.spread.get(outcome.metric)  # of the means over the repetitions of an LLM
     return {
         **strategy_look(cell.cell.strategy),
         "id": line.run_id,
@@ -213,7 +214,7 @@ def make_run_row(
                 None,
                 [
                     ", ".join(list_settings(cell)),
-                    _describe_spread(outcome, line),
+                    f"±{spread:.3f} over {outcome.experiment.repeats} repetitions" if spread is not None else "",
                     *map("#{}".format, line.tags),
                     line.note,
                 ],
@@ -236,12 +237,6 @@ def make_run_row(
         "unjudged": "–" if line.unjudged is None else f"{line.unjudged:.0%}",
         "bounds": f"{line.bounds[0]:.3f} to {line.bounds[1]:.3f}" if line.bounds else "",
     }
-
-
-def _describe_spread(outcome: ExperimentOutcome, line: LeaderboardLine) -> str:
-    """Describe how much the mean varied over the repetitions of an LLM; "" without repetitions."""
-    spread = line.spread.get(outcome.metric)
-    return "" if spread is None else f"±{spread:.3f} over {outcome.experiment.repeats} repetitions"
 
 
 def _describe_leader(outcome: ExperimentOutcome) -> str:
@@ -346,15 +341,11 @@ def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> Non
         if budget:
             budget = st.number_input("Budget ($)", 0.0, value=budget, format="%.4f", width=160)
         if st.button("Resume", icon=":material/play_arrow:"):
-            _resume(wb, experiment, budget)
+            with report_errors():
+                enqueue_experiment(wb, experiment.id, budget=budget)
+                st.rerun()
     if st.button("Delete", icon=":material/delete:", type="tertiary"):
         _delete(wb, experiment)
-
-
-def _resume(wb: Workbench, experiment: Experiment, budget: float | None) -> None:
-    with report_errors():
-        enqueue_experiment(wb, experiment.id, budget=budget)
-        st.rerun()
 
 
 @st.dialog("Delete experiment")

@@ -279,14 +279,14 @@ def show_plan_form(wb: Workbench) -> None:
         questions, has_llm = len(chosen.answerable), wb.settings.has_llm
         planned = repeat_cells(chosen, cells, measures.repeats, answers=measures.answers, has_llm=has_llm)
         costs = estimate_cost(wb, chosen, planned, judges=measures.ragas in WITH_LLM)
-        wanted, expected = None, _Expected()
+        wanted, hypothesis, bars = None, "", ()
         if len(cells) > 1 and test_set != SAMPLE_NAME:
             with more, st.container(horizontal=True, vertical_alignment="bottom"):
                 wanted = st.number_input(
                     "Difference to show", 0.001, 1.0, None, key="build_wanted", placeholder="Any", width=160,
                     help="How many questions this difference needs is estimated from the newest experiment.",
                 )  # fmt: skip
-                expected = _choose_bars(cells, measures.metrics[0], wanted)
+                hypothesis, bars = _choose_bars(cells, measures.metrics[0], wanted)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if costs and NO_PRICE not in costs:
                 budget = st.number_input(
@@ -301,11 +301,11 @@ def show_plan_form(wb: Workbench) -> None:
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 judge_on_compare(TestSetStore(wb).info(test_set))
         if go:
-            _start_experiment(wb, test_set, cells, measures, expected)
+            _start_experiment(wb, test_set, cells, measures, hypothesis, bars)
 
 
-def _choose_bars(cells: Sequence[Cell], metric: str, wanted: float | None) -> _Expected:
-    """Show the fields for a bar, once there is a difference, and return it for each run but its baseline."""
+def _choose_bars(cells: Sequence[Cell], metric: str, wanted: float | None) -> tuple[str, tuple[Bar, ...]]:
+    """Show the fields for a bar once there is a difference; return the hypothesis, and the bar of each other run."""
     labels = [cell.label for cell in cells]
     baseline = None
     if wanted:
@@ -314,9 +314,9 @@ def _choose_bars(cells: Sequence[Cell], metric: str, wanted: float | None) -> _E
             help="Every other run has to be better than this one by the difference. Bars are stored before the runs.",
         )  # fmt: skip
     if baseline is None:
-        return _Expected()
+        return "", ()
     hypothesis = st.text_input("Hypothesis", key="build_hypothesis", placeholder="Optional", max_chars=500, width=260)
-    return _Expected(hypothesis, gain_bars(baseline, wanted, labels, metric))
+    return hypothesis, gain_bars(baseline, wanted, labels, metric)
 
 
 def show_planned(wb: Workbench, job_id: str) -> None:
@@ -342,13 +342,6 @@ def _choose_test_set(wb: Workbench) -> str:
     with right:
         st.text_input("Title", key="build_title", placeholder="Defaults to the test set's name")
     return chosen
-
-
-class _Expected(NamedTuple):
-    """What is expected of a planned experiment."""
-
-    hypothesis: str = ""
-    bars: tuple[Bar, ...] = ()
 
 
 class _Measures(NamedTuple):
@@ -425,7 +418,7 @@ def _describe_power(wb: Workbench, test_set: str, metric: str, runs: int, questi
 
 
 def _start_experiment(
-    wb: Workbench, test_set: str, cells: Sequence[Cell], measures: _Measures, expected: _Expected
+    wb: Workbench, test_set: str, cells: Sequence[Cell], measures: _Measures, hypothesis: str, bars: Sequence[Bar]
 ) -> None:
     with report_errors():
         title = st.session_state["build_title"].strip()
@@ -435,7 +428,7 @@ def _start_experiment(
             st.rerun()
         experiment = Experiments(wb).create(
             title, test_set, cells, metrics=measures.metrics, limit_queries=measures.limit,
-            answers=measures.answers, repeats=measures.repeats, **expected._asdict(),
+            answers=measures.answers, repeats=measures.repeats, hypothesis=hypothesis, bars=bars,
         )  # fmt: skip
         enqueue_experiment(wb, experiment.id, ragas=measures.ragas, budget=measures.budget)
         address.put(experiment=experiment.id, new=None, dataset=None)

@@ -96,13 +96,13 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
 
 def _start_import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
     """Import in the background; the tray shows progress and a link to the test set."""
-    with report_errors():
-        if upload is not None:
-            job = enqueue_import(wb, archive=(upload.name, upload.getvalue()))
-        else:
-            job = enqueue_import(wb, path or None)
-        store_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
-        st.rerun()
+    archive = None if upload is None else (upload.name, upload.getvalue())
+
+    def change() -> str:
+        job = enqueue_import(wb, None if archive else path or None, archive=archive)
+        return f"{job.title} started. A link to the test set appears below when it is ready."
+
+    run_change(change)
 
 
 def show_add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
@@ -275,7 +275,7 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
     if len(test_set.questions) > MAX_ROWS:
         st.caption(f"Showing the first {MAX_ROWS:,}; export the test set to edit the rest.")
     if st.button("Save questions", type="primary", key="save_questions"):
-        _save_changes(lambda: save_questions(store, info.id, test_set, _read_rows(sheet)))
+        run_change(lambda: save_questions(store, info.id, test_set, _read_rows(sheet)))
 
 
 def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Sequence[SheetRow]) -> str:
@@ -344,7 +344,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
     if len(test_set.judgments) > MAX_ROWS:
         st.caption(f"Showing the first {MAX_ROWS:,}; export the test set to edit the rest.")
     if st.button("Save judgments", type="primary", key="save_judgments"):
-        _save_changes(lambda: save_judgments(store, info, listed, _read_rows(sheet)))
+        run_change(lambda: save_judgments(store, info, listed, _read_rows(sheet)))
 
 
 def save_judgments(store: TestSetStore, info: TestSetInfo, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
@@ -393,12 +393,6 @@ def _make_frame(
 def _read_rows(sheet: pandas.DataFrame) -> list[SheetRow]:
     """Return the rows of an editor; empty cells are None."""
     return list(map(dict[str, str | int | None], sheet.astype(object).where(sheet.notna(), None).to_dict("records")))
-
-
-def _save_changes(change: Callable[[], str]) -> None:
-    with report_errors():
-        store_notice(change())
-        st.rerun()
 
 
 # Pools: what several strategies find, judged one by one without their names

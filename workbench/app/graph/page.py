@@ -424,10 +424,12 @@ def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:
 
 def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
     """Show a graph; clicking a node opens its document."""
+    links = sum(edge.links for edge in graph.edges)  # an edge has one or more
+    edges = f"{count_text(len(graph.edges), 'edge')} ({count_text(links, 'link')})"
     left_out = f", {count_text(graph.left_out, 'document')} with fewer links hidden" if graph.left_out else ""
     diamonds = " Diamonds = results." if chosen else ""
     st.caption(
-        f"{count_text(len(graph.nodes), 'document')}, {_describe_edges(graph)}{left_out}. Node size = "
+        f"{count_text(len(graph.nodes), 'document')}, {edges}{left_out}. Node size = "
         f"citations.{diamonds} Scroll to zoom, drag to move, hover an edge for its sentence, click a node to open it."
     )
     state: Any = st.echarts_chart(
@@ -443,12 +445,6 @@ def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
     st.session_state[f"{key}_opened"] = node.id if node else None
     if node is not None and node.id != before:
         open_document(node.id)
-
-
-def _describe_edges(graph: Graph) -> str:
-    """Describe the edges of a graph; one edge may represent several links."""
-    links = sum(edge.links for edge in graph.edges)
-    return f"{count_text(len(graph.edges), 'edge')} ({count_text(links, 'link')})"
 
 
 def _show_empty(wb: Workbench, question: str) -> None:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
     from workbench.retrieval.names import NamesCache
-    from workbench.storage.attached import AttachedStore
     from workbench.storage.jobs import EmbeddingLease
     from workbench.storage.store import PassageStore
 
@@ -191,21 +190,16 @@ class Corpus:
             store = self._stores.get(index.name)
             if store is None or store.index != index:
                 reader = self._index_reader(index.name)
-                if index.is_attached:
-                    store = self._open_attached(index, reader)
+                if index.attachment is not None:
+                    from workbench.storage.attached import AttachedStore, AttachedTable, TableMap
+
+                    table = AttachedTable(self.open_table(index), TableMap.parse(index.attachment))
+                    store = AttachedStore(self.database, index, reader, table)
                 else:
                     store = PassageStore(self.database, index, reader)
                 if reader is self.reader:
                     self._stores[index.name] = store
             return store
-
-    def _open_attached(self, index: Index, reader: Database) -> AttachedStore:
-        from workbench.storage.attached import AttachedStore, AttachedTable, TableMap
-
-        assert index.attachment is not None
-        database = self.open_table(index)
-        table = AttachedTable(database, TableMap.parse(index.attachment))
-        return AttachedStore(self.database, index, reader, table)
 
     def open_table(self, index: Index) -> Database:
         """Return the database of an attached index, opened once per address.

@@ -105,18 +105,12 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
 # Features for training rankers
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionFeatures:
-    """The features of a question's candidates; ``orders`` has their rows by fixed strategy, best first."""
-
-    sheet: FeatureSheet
-    orders: dict[str, tuple[int, ...]]
-
-
-def extract_features(wb: Workbench, question: Question, corpus: IndexedCorpus) -> QuestionFeatures | None:
+def extract_features(
+    wb: Workbench, question: Question, corpus: IndexedCorpus
+) -> tuple[FeatureSheet, dict[str, tuple[int, ...]]] | None:
     """Search a test set's corpus with the strategy ``learned``; None if nothing is found.
 
-    Raises what a search raises.
+    Returns the features of the candidates, and their rows by fixed strategy, best first. Raises what a search raises.
     """
     from workbench.retrieval.name_matching import restrict_to_named
     from workbench.retrieval.pipeline import run_search
@@ -124,7 +118,7 @@ def extract_features(wb: Workbench, question: Question, corpus: IndexedCorpus) -
 
     ask = Ask("learned", scope=corpus.scope, index=corpus.index.name, history=question.turns)
 
-    def extract() -> QuestionFeatures | None:
+    def extract() -> tuple[FeatureSheet, dict[str, tuple[int, ...]]] | None:
         query = restrict_to_named(wb.requests.make(ask).question(question.text))
         passed = query.request.trace.passed = {}
         run_search(query)
@@ -133,7 +127,7 @@ def extract_features(wb: Workbench, question: Question, corpus: IndexedCorpus) -
         rows = {key: row for row, key in enumerate(query.sheet.ids)}
         steps = {"hybrid": RETRIEVED_STEP, "rerank": CLUSTER}
         orders = {name: tuple(rows[key] for key in passed[step] if key in rows) for name, step in steps.items()}
-        return QuestionFeatures(query.sheet, orders)
+        return query.sheet, orders
 
     return retry_on_primary(wb.corpus, extract)
 

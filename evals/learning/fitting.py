@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.gateway import IndexedCorpus, QuestionFeatures, extract_features
+from evals.gateway import IndexedCorpus, extract_features
 from evals.test_set import Judgment, TestSet
 from workbench.errors import Cancelled
-from workbench.retrieval.ranker import NAMES, NONNEGATIVE_FEATURES, RERANK_SCORE, FeatureArray
+from workbench.retrieval.ranker import NAMES, NONNEGATIVE_FEATURES, RERANK_SCORE, FeatureArray, FeatureSheet
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
@@ -60,17 +60,19 @@ def make_sheets(
     for done, question in enumerate(test_set.answerable, start=1):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; no ranker was trained.")
-        weighed = extract_features(wb, question, corpus)
-        if weighed is not None:
-            sheets.append(make_sheet(question.id, weighed, test_set, corpus))
+        found = extract_features(wb, question, corpus)
+        if found is not None:
+            sheets.append(make_sheet(question.id, *found, test_set, corpus))
         if on_progress is not None:
             on_progress(Progress(done, total, "computing features"))
     return sheets
 
 
-def make_sheet(question_id: str, weighed: QuestionFeatures, test_set: TestSet, corpus: IndexedCorpus) -> QuestionSheet:
+def make_sheet(
+    question_id: str, sheet: FeatureSheet, orders: dict[str, tuple[int, ...]], test_set: TestSet, corpus: IndexedCorpus
+) -> QuestionSheet:
     """Return the sheet of a question, with the test set's judgments."""
-    sheet, grades = weighed.sheet, test_set.qrels[question_id]
+    grades = test_set.qrels[question_id]
     documents = tuple(corpus.key(document) for document in sheet.documents)
     spans = test_set.spans.get(question_id, ())
     touched = [_touches_span(key, span, spans) for key, span in zip(documents, sheet.spans, strict=True)]
@@ -80,7 +82,7 @@ def make_sheet(question_id: str, weighed: QuestionFeatures, test_set: TestSet, c
         scaled=sheet.scaled,
         grades=np.array([max(0, grades.get(key, 0)) for key in documents], dtype=np.float64),
         eligible=np.array(touched, dtype=bool),
-        orders=weighed.orders,
+        orders=orders,
     )
 
 
@@ -209,7 +211,12 @@ def _minimise(
     prior: FeatureArray,
     penalty: float,
 ) -> FeatureArray:
-    weights, value = start, _loss(features, wanted, held, start, prior, penalty)
+    def measure_loss(weights: FeatureArray) -> float:
+        shares = _softmax(features @ weights, held)
+        likelihood = float((wanted * np.log(np.where(held > 0, np.maximum(shares, 1e-300), 1.0))).sum())
+        return penalty / 2 * float(((weights - prior) ** 2).sum()) - likelihood
+
+    weights, value = start, measure_loss(start)
     for _ in range(MAX_NEWTON_STEPS):
         expected = _softmax(features @ weights, held)
         means = np.einsum("qd,qdf->qf", expected, features)
@@ -218,25 +225,10 @@ def _minimise(
             break
         spread = np.einsum("qdf,qdg->fg", features * expected[:, :, None], features) - means.T @ means
         step = np.linalg.solve(spread + penalty * np.eye(len(NAMES)), slope)
-        tried = _loss(features, wanted, held, weights - step, prior, penalty)
-        while tried > value and np.linalg.norm(step) > MIN_STEP:
+        while (tried := measure_loss(weights - step)) > value and np.linalg.norm(step) > MIN_STEP:
             step = step / 2
-            tried = _loss(features, wanted, held, weights - step, prior, penalty)
         weights, value = weights - step, tried
     return weights
-
-
-def _loss(
-    features: FeatureArray,
-    wanted: FeatureArray,
-    held: FeatureArray,
-    weights: FeatureArray,
-    prior: FeatureArray,
-    penalty: float,
-) -> float:
-    shares = _softmax(features @ weights, held)
-    likelihood = float((wanted * np.log(np.where(held > 0, np.maximum(shares, 1e-300), 1.0))).sum())
-    return penalty / 2 * float(((weights - prior) ** 2).sum()) - likelihood
 
 
 def _softmax(scores: FeatureArray, held: FeatureArray) -> FeatureArray:

@@ -10,11 +10,12 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import date
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import TypeAdapter
 
 from workbench.errors import InvalidInput
 from workbench.retrieval.llm_prompts import quote_turns
@@ -225,6 +226,9 @@ class StoredCorpus:
     hash: str
 
 
+_SCOPES = TypeAdapter(Scope)
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredScope(Value):
     """The part of a user's documents that a test set measures; the default is everything."""
@@ -271,12 +275,8 @@ class MeasuredScope(Value):
     @classmethod
     def from_stored(cls, stored: Mapping[str, JsonValue]) -> MeasuredScope:
         """Return a scope from its stored form; a missing field excludes nothing."""
-        known = {item.name for item in fields(Scope)}
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items() if name in known
-        }
-        values |= {name: date.fromisoformat(values[name]) for name in ("since", "until") if values.get(name)}
-        return cls(Scope(**values), {key: str(title) for key, title in as_object(stored.get("titles")).items()})
+        titles = {key: str(title) for key, title in as_object(stored.get("titles")).items()}
+        return cls(_SCOPES.validate_python(stored), titles)
 
 
 WHOLE_CORPUS = MeasuredScope()

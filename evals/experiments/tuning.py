@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, cast
+
+from pydantic import TypeAdapter
 
 from evals.experiments.leaderboard import pareto_front
 from evals.experiments.runs import (
@@ -418,12 +419,4 @@ def _make_finalists(
 
 def read_tuning_result(job: Job) -> TuningResult | None:
     """Return the outcome of a job of the kind "optimise"; None if it has not finished."""
-    if not job.result:
-        return None
-    stored = cast("dict[str, Any]", job.result)
-    finalists: list[Finalist] = []
-    for one in stored["finalists"]:
-        against = one["against_default"] and Difference(**one["against_default"])
-        finalists.append(Finalist(**(one | {"candidate": Candidate(**one["candidate"]), "against_default": against})))
-    values: dict[str, Any] = stored | {"finalists": tuple(finalists)}
-    return TuningResult(**values)
+    return TypeAdapter(TuningResult).validate_python(job.result) if job.result else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, JudgeAgreement, list_reasons
 from workbench.errors import InvalidInput, ModelError
+from workbench.formatting import count_text, format_dollars
 
 if TYPE_CHECKING:
     from evals.evaluation import AnswerScores, Evaluation, Lift, Slices
@@ -285,7 +286,6 @@ def _judge_run(
 
     What the judge costs is part of the budget, and a note. ``error`` is why the LLM did not write all answers, or "".
     """
-    from evals.experiments import report
     from evals.judges.judging import Texts, add_ragas, grade_again, judge_run, measure_agreement, sample_to_grade
 
     if arguments.ragas == "none":
@@ -305,7 +305,8 @@ def _judge_run(
     agreed = measure_agreement(grade_again(run.test_set, texts, endpoint, chosen, should_stop), endpoint.model)
     spent = endpoint.spent
     result.budget.spent += spent.dollars
-    note = report.describe_judging(spent.calls, spent.tokens, spent.dollars)
+    cost = f", which cost {format_dollars(spent.dollars)}" if spent.dollars else ""
+    note = f"The judge took {count_text(spent.calls, 'call')} with {spent.tokens:,} tokens{cost}."
     return replace(judged, notes=(*result.notes, note)), agreed
 
 

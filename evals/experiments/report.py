@@ -22,7 +22,7 @@ from evals.measures.significance import Difference, Lift, Power, compare_pairs, 
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
-from workbench.formatting import count_text, format_dollars
+from workbench.formatting import format_dollars
 from workbench.types import JsonObject
 
 # An experiment as a notebook
@@ -212,12 +212,6 @@ def make_ragas_table(run: EvalRun) -> Table:
             rows.append((name, *(mean + count for mean, count in zip(means, counts, strict=True))))
     columns = ("strategy", *(metric.replace("_", " ") for metric in metrics))
     return make_text_table("ragas: mean (questions measured / not measured)", columns, rows)
-
-
-def describe_judging(calls: int, tokens: int, dollars: float) -> str:
-    """Return a sentence on what a judge took; ``dollars`` is 0 if its price is unknown."""
-    cost = f", which cost {format_dollars(dollars)}" if dollars else ""
-    return f"The judge took {count_text(calls, 'call')} with {tokens:,} tokens{cost}."
 
 
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:

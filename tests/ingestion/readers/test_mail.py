@@ -257,6 +257,21 @@ def test_contacts_are_sections_in_old_and_new_versions() -> None:
     assert document.metadata["left_out"] == {"images": 1}
 
 
+def test_numbers_of_a_contact_have_their_kinds_and_labels() -> None:
+    fields = "TEL;TYPE=CELL,VOICE:1\nTEL;type=WORK;type=pref:2\nEMAIL;TYPE=INTERNET:a@p.example\nitem1.TEL:3\n"
+    card = f"BEGIN:VCARD\nFN:Ada\n{fields}item1.X-ABLabel:_$!<Assistant>!$_\nEND:VCARD\n"
+    assert [line.strip() for line in read_bytes(card.encode(), "a.vcf").text.split("\n")[2:]] == [
+        "Phone (cell,voice): 1", "Phone (work): 2", "E-mail: a@p.example", "Phone: 3", "Label: Assistant",
+    ]  # fmt: skip
+
+
+def test_who_sent_a_message_for_another_one_and_its_keywords_are_read() -> None:
+    document = read(b"From: Ada\nSender: Bo\nSubject: Pier\nKeywords: rope, oars\nComments: Urgent\n\nBody.\n")
+    assert [line.strip() for line in document.text.split("\n\n")[1].split("\n")] == [
+        "From: Ada", "Sender: Bo", "Keywords: rope, oars", "Comments: Urgent",
+    ]  # fmt: skip
+
+
 def test_a_contact_is_named_by_its_parts_and_fields_without_a_label_are_kept() -> None:
     card = "BEGIN:VCARD\nVERSION:2.1\nN:Berg;Ada;;Dr.;\nANNIVERSARY:20300305\nREV:1\nEND:VCARD\n"
     assert read_bytes(card.encode(), "a.vcf").text == "# Dr. Ada Berg\n\nAnniversary: 2030-03-05"

@@ -20,7 +20,16 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import convert_fragment, find_charset, read_html
 from workbench.ingestion.text import decode_text, leave_out, open_reading
 
-SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To")  # as lines above the body; the date is metadata as well
+SHOWN_HEADERS = (
+    "From",
+    "Sender",
+    "To",
+    "Cc",
+    "Bcc",
+    "Reply-To",
+    "Keywords",
+    "Comments",
+)  # as lines above the body; the date is metadata as well
 TEXT_TYPE = re.compile(
     r"text/(?!rtf|richtext).*|multipart/.*|application/(?:json|(?:.*\+)?xml)"
 )  # of parts that are read
@@ -196,8 +205,9 @@ LABELS = {  # of fields whose name is no word; "" for a paragraph
     "DESCRIPTION": "", "COMMENT": "", "NOTE": "",
 }  # fmt: skip
 TECHNICAL_FIELD = re.compile(
-    r"X-(?:AB(?!DATE|RELATED)|ALT|APPLE|EVOLUTION|GOOGLE|LIC|MICROSOFT|MOZ|MS-OLK|WR).*|BEGIN|VERSION|PRODID|UID|DTSTAMP|CREATED|LAST-MODIFIED|SEQUENCE|TRANSP|CLASS|REV|KEY|KIND|PROFILE|MAILER"
+    r"X-(?:AB(?!DATE|RELATED|LABEL)|ALT|APPLE|EVOLUTION|GOOGLE|LIC|MICROSOFT|MOZ|MS-OLK|WR).*|BEGIN|VERSION|PRODID|UID|DTSTAMP|CREATED|LAST-MODIFIED|SEQUENCE|TRANSP|CLASS|REV|KEY|KIND|PROFILE|MAILER"
 )
+ENTRY_KIND = re.compile(r";TYPE=\"?(?!pref|voice|internet)([\w,-]+)", re.IGNORECASE)  # of a number or an address
 UNREAD_FIELDS = {"ATTACH": "attachments", "PHOTO": "images", "LOGO": "images", "SOUND": "audio and video"}
 
 
@@ -246,13 +256,15 @@ def _read_entries(text: str) -> Iterator[str]:
             title = title or value
         elif blocks and value and not TECHNICAL_FIELD.fullmatch(field):
             label = LABELS.get(field, field.removeprefix("X-").removeprefix("AB").replace("-", " ").capitalize())
+            kinds = ", ".join(ENTRY_KIND.findall(match["parameters"])).lower()
+            label += f" ({kinds})" if label and kinds else ""
             lines.append(f"{label}: {value}  " if label else f"\n{value}\n")
 
 
 def _read_value(line: re.Match[str]) -> str:
     """Return a field's value as people read it: days and times in ISO 8601, people with names."""
     parameters = dict(part.split("=", 1) for part in line["parameters"].upper().split(";") if "=" in part)
-    value = line["value"].strip()
+    value = line["value"].strip().removeprefix("_$!<").removesuffix(">!$_")  # around the labels of Apple
     if "QUOTED-PRINTABLE" in line["parameters"].upper():
         value = decode_text(quopri.decodestring(value.encode()), "", parameters.get("CHARSET"))
     time = UTC_OR_DAY.fullmatch(value)

@@ -118,6 +118,7 @@ def add_test_questions(
     added = sets.add_questions(info.id, questions, origin="agent")
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
+    answer["over"] = info.over  # which a test set that exists keeps, whatever the source is
     if from_agents:
         call.flush_log()
         asked = sets.add_agent_queries(info.id, as_chains=from_agents == "chains")

@@ -59,8 +59,9 @@ def test_its_tools_keep_the_contract(tool: Any) -> None:
 def test_an_agent_measures_and_a_person_promotes(agent: Agent, wb: Workbench) -> None:
     added = agent("add_test_questions", title="Animals", questions=[PURR, HONEY])
     assert added["added"] == 2
-    again = agent("add_test_questions", title="Animals", questions=[PURR])
-    assert (again["added"], again["note"]) == (0, "1 were known already")
+    again = agent("add_test_questions", title="Animals", questions=[PURR], source_id="Others")
+    known = "1 were known already"
+    assert (again["added"], again["note"], again["over"]) == (0, known, "all your documents")  # as it was made
     assert agent("list_test_sets")["test_sets"][0]["questions"] == 2
     asked = {"test_set": "Animals", "strategies": ["keyword", "vector"]}
     pool = agent("get_judging_pool", **asked, depth=3)

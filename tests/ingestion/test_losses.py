@@ -544,6 +544,22 @@ def test_a_book_without_a_container_is_read_and_pages_and_renditions_it_does_not
     assert read(target.getvalue(), "b.epub").metadata["left_out"]["other renditions of the book"] == 1
 
 
+def test_a_book_has_its_description_subjects_and_contributors() -> None:
+    package, target = zipfile.ZipFile(io.BytesIO(epub(["<p>Story.</p>"]))), io.BytesIO()
+    added = (
+        "<dc:description>&lt;p&gt;On &lt;b&gt;oars&lt;/b&gt;.&lt;/p&gt;</dc:description><dc:subject>Rowing</dc:subject>"
+    )
+    added += "<dc:subject>Wood</dc:subject><dc:contributor>Bo Lind</dc:contributor></metadata>"
+    with zipfile.ZipFile(target, "w") as changed:
+        for name in package.namelist():
+            content = package.read(name)
+            changed.writestr(
+                name, content.replace(b"</metadata>", added.encode()) if name.endswith(".opf") else content
+            )
+    found = read(target.getvalue(), "b.epub").metadata
+    assert (found["description"], found["subject"], found["contributor"]) == ("On **oars**.", "Rowing, Wood", "Bo Lind")
+
+
 def test_text_that_a_style_sheet_inserts_for_print_only_is_not_read() -> None:
     style = '<style media="print">p::after{content:" Printed at the pier"}</style>'
     assert read(f"{style}<p>Tides.</p>", "a.html").text == "Tides."

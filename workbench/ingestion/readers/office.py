@@ -69,6 +69,7 @@ OFFICE_PROPERTIES = {
     "keywords": "keywords",
     "description": "description",
 }
+LISTED_PROPERTIES = ("author", "contributor", "subject")  # may have several values
 
 
 def open_package(data: bytes, name: str) -> zipfile.ZipFile:
@@ -263,11 +264,11 @@ def read_core_properties(package: Package) -> dict[str, str]:
 
 
 def _read_properties(elements: Iterable[XmlElement], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of elements by the name of their property; several authors are joined."""
+    """Return the texts of elements by the name of their property; several authors and subjects are joined."""
     properties: dict[str, str] = {}
     for element in elements:
         key, text = names.get(element.get("property") or local_name(element)), (element.text or "").strip()
-        if key and text and not GENERATOR_NOTE.match(text) and (key not in properties or key == "author"):
+        if key and text and not GENERATOR_NOTE.match(text) and (key not in properties or key in LISTED_PROPERTIES):
             properties[key] = ", ".join(filter(None, (properties.get(key), text)))
     return properties
 
@@ -1879,14 +1880,8 @@ def format_graphics(element: XmlElement, load: Callable[[str], XmlElement | None
 # --- EPUB: the chapters in spine order, as Markdown ---
 
 CHAPTER_MEDIA_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/x-dtbook+xml")
-EPUB_PROPERTIES = {
-    "title": "title",
-    "creator": "author",
-    "publisher": "publisher",
-    "date": "date",
-    "dcterms:modified": "modified",
-    "language": "language",
-}
+OWN_PROPERTIES = ("contributor", "publisher", "date", "language")  # of books
+EPUB_PROPERTIES = OFFICE_PROPERTIES | {"dcterms:modified": "modified"} | {name: name for name in OWN_PROPERTIES}
 
 
 def read_epub(data: bytes, name: str) -> Draft:
@@ -1923,7 +1918,8 @@ def read_epub(data: bytes, name: str) -> Draft:
     sources = ((content, chapter) for chapter in chapters if (content := package.read(chapter)) is not None)
     texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
     described = _read_properties(opf.iterfind(".//{*}metadata/*"), EPUB_PROPERTIES)
-    title = described.pop("title", "")
+    title, summary = described.pop("title", ""), convert_fragment(described.pop("description", "")).strip()
+    described |= {"description": summary} if summary else {}
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
 
 

@@ -180,17 +180,12 @@ def _join_signs(words: Iterable[PlacedText]) -> list[PlacedText]:
 def _find_last_figures(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
     """Return the figures at the end of a line. A figure close to a word, such as a year, is part of the label."""
     count = 0
-    while count < len(pieces) and _is_balanced_figure(pieces[-1 - count].text):
+    while count < len(pieces) and _is_figure(pieces[-1 - count].text):
         count += 1
     first = len(pieces) - count
     while 0 < first < len(pieces) and pieces[first].left - pieces[first - 1].right <= close:
         first += 1
     return list(pieces[first:])
-
-
-def _is_balanced_figure(text: str) -> bool:
-    """Return whether a text is a figure with balanced brackets: "3)" is the end of "(Note 3)"."""
-    return _is_figure(text) and text.count("(") == text.count(")")
 
 
 def _is_figure(text: str) -> bool:
@@ -231,10 +226,7 @@ def find_figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
     for run, edges in _split_sections(rows):
         if len(edges) < MIN_TABLE_COLUMNS:
             continue
-        fitted = {
-            place: rows[place] if _names_years(rows[place]) else rows[place].fit(edges, EDGE_TOLERANCE_PT)
-            for place in run
-        }
+        fitted = {place: rows[place].fit(edges, EDGE_TOLERANCE_PT) for place in run}
         for kept in _find_fitting_runs(fitted, edges):
             table_rows = [fitted[place] for place in kept]
             filled = _select_edges(edges, table_rows)
@@ -310,9 +302,7 @@ def _find_fitting_runs(rows: Mapping[int, FigureRow], edges: Sequence[float]) ->
     """Return the runs of lines that fit the columns, each without the words after its last row of figures."""
     stretches: list[list[int]] = [[]]
     for place, row in rows.items():
-        if _names_years(row):
-            stretches.append([])
-        elif _fits_columns(row, edges):
+        if _fits_columns(row, edges):
             stretches[-1].append(place)
         else:
             stretches.append([])
@@ -331,11 +321,6 @@ def _find_fitting_runs(rows: Mapping[int, FigureRow], edges: Sequence[float]) ->
                 first -= 1
             kept.append(list(range(first, figured[-1] + 1)))
     return kept
-
-
-def _names_years(row: FigureRow) -> bool:
-    """Return whether a line contains only years, as at the top of a table."""
-    return row.is_header and not row.label
 
 
 def _is_section_name(row: FigureRow, edges: Sequence[float]) -> bool:

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from evals.experiments.runs import Bar, CellResult, Experiment, Ranking, StrategyRun
 from evals.gateway import IndexedCorpus, describe_deleted, list_documents, resolve_scope
@@ -34,7 +35,7 @@ from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
 from workbench.retrieval.own import OWN_NOTE, UNMATCHED_PREFIX
-from workbench.types import FAULT_END, JsonObject, Value, as_items, as_number
+from workbench.types import FAULT_END, JsonObject, Value
 from workbench.workbench import Workbench
 
 SCORE_DIGITS = 6
@@ -136,17 +137,12 @@ def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) ->
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     """Return the positions of (quality, cost) pairs that no other pair beats in both, without duplicates."""
-    front = []
-    for place, (quality, cost) in enumerate(points):
-        beaten = any(
-            (other_quality >= quality and other_cost <= cost)
-            and ((other_quality, other_cost) != (quality, cost) or other < place)
-            for other, (other_quality, other_cost) in enumerate(points)
-            if other != place
-        )
-        if not beaten:
+    front, best = list[int](), -math.inf
+    for place in sorted(range(len(points)), key=lambda place: (points[place][1], -points[place][0])):
+        if points[place][0] > best:
             front.append(place)
-    return front
+            best = points[place][0]
+    return sorted(front)
 
 
 def scores_by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
@@ -309,7 +305,10 @@ def pair_runs(
     """
     if metric not in find_shared_metrics(first, second):
         raise InvalidInput(f"{metric} was not measured in both experiments; choose a shared metric.")
-    before, after = (_index_by_label(select_measured(results, metric)) for results in (first, second))
+    before, after = (
+        {one.cell.label: one for one in select_measured(results, metric) if one.run is not None}
+        for results in (first, second)
+    )
     values = {
         label: (_values(after[label], metric), _values(before[label], metric)) for label in before if label in after
     }
@@ -327,10 +326,6 @@ def pair_runs(
         for label in dict.fromkeys([*before, *after])
     ]
     return sorted(pairs, key=lambda pair: -max(score.mean for score in (pair.first, pair.second) if score))
-
-
-def _index_by_label(results: Sequence[CellResult]) -> dict[str, CellResult]:
-    return {result.cell.label: result for result in results if result.run is not None}
 
 
 def _make_score(result: CellResult | None, metric: str) -> Score | None:
@@ -386,9 +381,7 @@ def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner
 
 def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
     """Return an experiment's winner from its stored form."""
-    low, high = (as_number(end) for end in as_items(stored["interval"]))
-    values: dict[str, Any] = {**stored, "interval": (low, high), "created_at": experiment.created_at}
-    return Winner(**values)
+    return TypeAdapter(Winner).validate_python({**stored, "created_at": experiment.created_at})
 
 
 def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
@@ -541,9 +534,11 @@ def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[st
 
     Runs that found nothing for half of the questions or more are left out.
     """
-    runs = {
-        name: run for name, run in runs.items() if 2 * sum(map(_has_found, run.answers.values())) > len(run.answers)
+    found = {
+        name: sum(bool(answer.documents) and not _is_elsewhere(answer) for answer in run.answers.values())
+        for name, run in runs.items()
     }
+    runs = {name: run for name, run in runs.items() if 2 * found[name] > len(run.answers)}
     qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
     judged = sum(len(grades) for grades in qrels.values())
     if len(runs) < 2 or not qrels:
@@ -553,8 +548,8 @@ def describe_pool(test_set: TestSet, runs: Mapping[str, StrategyRun]) -> list[st
     for name, run in runs.items():
         rankings = {key: answer.documents for key, answer in run.answers.items()}
         unjudged[name] = measure_unjudged(qrels, rankings, POOL_DEPTH)
-        found = sum(len(set(rankings.get(key, ())[:POOL_DEPTH]) & grades.keys()) for key, grades in qrels.items())
-        covered[name] = found / judged
+        shared = (set(rankings.get(key, ())[:POOL_DEPTH]) & grades.keys() for key, grades in qrels.items())
+        covered[name] = sum(map(len, shared)) / judged
     own = min(unjudged, key=lambda name: unjudged[name])
     others = [name for name in runs if name != own]
     is_full = unjudged[own] <= 0.02 and all(unjudged[name] >= 0.1 for name in others)
@@ -584,10 +579,6 @@ def mark_undecidable(differences: Sequence[Difference], runs: Sequence[StrategyR
     if relevant > runs[0].judged_not or judged >= MIN_POOL_JUDGED * len(found):
         return list(differences)
     return [replace(one, significant=False, unjudged=round(1 - judged / len(found), 4)) for one in differences]
-
-
-def _has_found(answer: Ranking) -> bool:
-    return bool(answer.documents) and not _is_elsewhere(answer)
 
 
 def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:

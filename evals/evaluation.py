@@ -131,7 +131,7 @@ from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound, Workbe
 from workbench.formatting import count_text, progress_bar
 from workbench.retrieval.strategies import check_parameters, split_strategy
 from workbench.runtime import check_extra
-from workbench.types import OnProgress, ParameterValue, Progress, Scope, ShouldStop, Value
+from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -292,8 +292,9 @@ class Evaluation:
         left_out, before = list[str](), self.budget.spent
         with progress_bar("Answers", on_progress) as show:
             for name in (one for one in self.strategies if one in asked.strategies):  # best first
-                corpus, strategy, parameters = self._read_search(name)
-                self.replies[name] = {}
+                strategy, index = split_strategy(name, None)
+                corpus = index_corpus(self.wb, test_set, index) if index else self.run.corpus
+                parameters, self.replies[name] = self.strategies[name].parameters, {}
                 rounds = ask_answers(
                     self.wb, test_set, corpus, strategy, parameters, repeats=repeats, budget=self.budget,
                     first=self.replies[name], on_progress=show, should_stop=should_stop,
@@ -322,13 +323,6 @@ class Evaluation:
         check_unanswerable(self.run.test_set)
         scores, _ = self.answers(on_progress=on_progress, should_stop=should_stop)
         return {name: one.refusals for name, one in scores.items() if one.refusals is not None}
-
-    def _read_search(self, name: str) -> tuple[IndexedCorpus, str, Mapping[str, ParameterValue]]:
-        """Return the corpus, strategy and parameters that a run searched with."""
-        assert self.wb is not None
-        strategy, index = split_strategy(name, None)
-        corpus = index_corpus(self.wb, self.run.test_set, index) if index else self.run.corpus
-        return corpus, strategy, self.strategies[name].parameters
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row per run, best first: its means, the 95% interval of the first, times, and the test."""

@@ -276,10 +276,6 @@ class Experiments:
         keys = ("run", "metric", "bar", "state", "detail")
         self._experiments.save_bars(experiment_id, [{key: getattr(one, key) for key in keys} for one in verdicts])
 
-    def _is_unjudged(self, experiment: Experiment) -> bool:
-        done = {row["position"] for row in self._experiments.runs(experiment.id) if row["status"] == "done"}
-        return any(cell.judge and position not in done for position, cell in enumerate(experiment.cells))
-
     def _check_runs(self, experiment: Experiment, labels: Sequence[str]) -> None:
         rows = self._experiments.runs(experiment.id)
         started = [
@@ -335,7 +331,9 @@ class Experiments:
             self._experiments.set_status(experiment.id, "failed", str(error))
             raise
         left_out = any(outcome.left_out for outcome in outcomes)
-        unjudged = judge is None and ask_all is None and self._is_unjudged(experiment)
+        done = {row["position"] for row in self._experiments.runs(experiment.id) if row["status"] == "done"}
+        judging = {position for position, cell in enumerate(experiment.cells) if cell.judge}
+        unjudged = judge is None and ask_all is None and not judging <= done
         message = _summarise(experiment, outcomes)
         if unjudged:
             message += f" Its texts are not all judged; run: workbench experiments resume {experiment.id}"

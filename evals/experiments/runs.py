@@ -955,7 +955,6 @@ def estimate_cost(
     wb: Workbench,
     test_set: TestSet,
     cells: Sequence[Cell],
-    pilot: str = "a pilot",
     *,
     judges: bool = False,
     budget: float | None = None,
@@ -1006,7 +1005,7 @@ def estimate_cost(
     count += f" with about {calls:,} calls of an LLM" if calls else ""
     count += f", which reads about {tokens:,.0f} tokens," if tokens else ""
     took, unknown = _estimate_time(wb, test_set, cells, scorable)
-    costs = _describe_estimate(count, total, parts, pilot, budget, is_wanted=calls > 0 or took > 0)
+    costs = _describe_estimate(count, total, parts, budget, is_wanted=calls > 0 or took > 0)
     if took:
         more = f" and more, as no stored run measured {list_choices(unknown, 3)}" if unknown else ""
         return f"{costs} It takes about {took:,.1f} s{more}, by stored runs with the same models, without indexing."
@@ -1050,9 +1049,7 @@ def find_parameters(settings: Settings, cell: Cell) -> dict[str, ParameterValue]
 NO_PRICE = "no price is known"  # the end of an estimate in which a budget could not stop anything
 
 
-def _describe_estimate(
-    count: str, total: float, parts: Iterable[str], pilot: str, budget: float | None, *, is_wanted: bool
-) -> str:
+def _describe_estimate(count: str, total: float, parts: Iterable[str], budget: float | None, *, is_wanted: bool) -> str:
     """Return what ``count`` costs, in dollars, and what is known later. Raises InvalidInput as ``estimate_cost``."""
     if not total and not parts:
         if budget is not None:
@@ -1064,7 +1061,7 @@ def _describe_estimate(
     if not parts:
         return f"{count} cost about {format_dollars(total)}."
     known = f"{count} cost {format_dollars(total)} and more" if total else f"The cost of {count} is not known before"
-    return f"{known}: it depends on {' and '.join(parts)}; {pilot} measures it on a few questions."
+    return f"{known}: it depends on {' and '.join(parts)}; a pilot measures it on a few questions."
 
 
 # Stored runs
@@ -1139,12 +1136,11 @@ def parse_answer(row: Row) -> Ranking:
     stored = usage.pop("reply", None) or row["reply"] or {}  # earlier exports have it there
     if "scores" in stored:
         return Ranking(*place, Usage(**usage), verdict=stored)
-    return Ranking(*place, Usage(**usage), _parse_reply(stored) if stored else None)
-
-
-def _parse_reply(row: Row) -> Reply:
-    cited = tuple((document, start, end) for document, start, end in row["cited"])
-    return Reply(row["text"], row["refused"], cited, row.get("threshold"))
+    if not stored:
+        return Ranking(*place, Usage(**usage))
+    cited = tuple((document, start, end) for document, start, end in stored["cited"])
+    reply = Reply(stored["text"], stored["refused"], cited, stored.get("threshold"))
+    return Ranking(*place, Usage(**usage), reply)
 
 
 def _parse_passage(row: Row) -> RankedPassage:

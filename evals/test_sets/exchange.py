@@ -212,7 +212,8 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
     try:
         (folder / "qrels").mkdir(parents=True)
         _write_lines(folder / "corpus.jsonl", _make_corpus_rows(wb, test_set))
-        _write_lines(folder / "queries.jsonl", [{"_id": q.id, **_question_fields(q)} for q in test_set.questions])
+        asked = [question.to_dict() for question in test_set.questions]
+        _write_lines(folder / "queries.jsonl", [{"_id": row.pop("id"), **row} for row in asked])
         (folder / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
         if spans:
             _write_lines(folder / "spans.jsonl", [judgment.to_dict() for judgment in spans])
@@ -387,12 +388,6 @@ def _make_corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object
         }
         for document in catalogue.listed
     ]
-
-
-def _question_fields(question: Question) -> JsonObject:
-    row = question.to_dict()
-    del row["id"]
-    return row
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:

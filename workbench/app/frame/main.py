@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -15,59 +16,43 @@ from workbench.app.state.shared import APP_TITLE, OPENING, clear_run_cache, curr
 from workbench.app.widgets.notices import load_stylesheet, mount
 from workbench.errors import WorkbenchError
 
-# Pages. A new page is a folder with page.py, a function here that imports it, and an entry in PAGES.
+# Pages. A new page is a folder with page.py, a case here that imports it, and an entry in PAGES.
 
 
-def _show_compare() -> None:
-    from workbench.app.compare.page import page
-
-    page()
-
-
-def _show_library() -> None:
-    from workbench.app.library.page import page
-
-    page()
-
-
-def _show_crawl() -> None:
-    from workbench.app.crawl.page import page
-
-    page()
-
-
-def _show_evaluate() -> None:
-    from workbench.app.evaluate.page import page
-
-    page()
-
-
-def _show_graph() -> None:
-    from workbench.app.graph.page import page
-
-    page()
-
-
-def _show_connect() -> None:
-    from workbench.app.connect.page import page
-
-    page()
-
-
-def _show_system() -> None:
-    from workbench.app.system.page import page
-
+def _show_page(name: str) -> None:
+    """Import a page on its first visit, and draw it."""
+    match name:
+        case "compare":
+            from workbench.app.compare.page import page
+        case "library":
+            from workbench.app.library.page import page
+        case "crawl":
+            from workbench.app.crawl.page import page
+        case "evaluate":
+            from workbench.app.evaluate.page import page
+        case "graph":
+            from workbench.app.graph.page import page
+        case "connect":
+            from workbench.app.connect.page import page
+        case _:
+            from workbench.app.system.page import page
     page()
 
 
 PAGES = (
-    PageEntry("compare", "Compare", _show_compare),
-    PageEntry("library", "Library", _show_library, lists_files=True),
-    PageEntry("crawl", "Crawl", _show_crawl, jobs=("crawl",)),
-    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn"), has_scope=False),
-    PageEntry("graph", "Graph", _show_graph),
-    PageEntry("connect", "Connect", _show_connect),
-    PageEntry("system", "System", _show_system),
+    PageEntry("compare", "Compare", partial(_show_page, "compare")),
+    PageEntry("library", "Library", partial(_show_page, "library"), lists_files=True),
+    PageEntry("crawl", "Crawl", partial(_show_page, "crawl"), jobs=("crawl",)),
+    PageEntry(
+        "evaluate",
+        "Evaluate",
+        partial(_show_page, "evaluate"),
+        jobs=("experiment", "optimise", "learn"),
+        has_scope=False,
+    ),
+    PageEntry("graph", "Graph", partial(_show_page, "graph")),
+    PageEntry("connect", "Connect", partial(_show_page, "connect")),
+    PageEntry("system", "System", partial(_show_page, "system")),
 )
 
 

@@ -238,7 +238,9 @@ def _outcome(jobs: Jobs, assignment: Assignment, files: IngestFiles, report: Ing
         assignment.log(f"{failure.path}: {failure.error}", "error")
     read = report.added + report.updated + report.unchanged or _count_read_earlier(jobs, assignment.job.id)
     if files.items and not read:
-        raise UnreadableDocument(_describe_nothing_read(len(files.items), report))
+        count, reason = len(files.items), report.failures[0].error if report.failures else ""
+        first = f"None of the {count:,} files could be read. The first: " if count > 1 else ""
+        raise UnreadableDocument(f"{first}{reason}")
     jobs.files.forget_bytes(assignment.job.id)
     message = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
@@ -257,12 +259,6 @@ def _count_read_earlier(jobs: Jobs, job_id: str) -> int:
     """Return how many files earlier runs of the job have read; in a retry, all others may fail again."""
     states = jobs.files.tally(job_id).files
     return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
-
-
-def _describe_nothing_read(count: int, report: IngestReport) -> str:
-    """Return a sentence saying that no file was read, with the reason for the first."""
-    reason = report.failures[0].error if report.failures else ""
-    return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
 
 
 def _source(sources: SourceService, assignment: Assignment) -> Source:

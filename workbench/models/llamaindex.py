@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import cast
 
@@ -23,21 +22,9 @@ from workbench.models.encoder import (
 )
 from workbench.models.model_names import MAX_TOKENS, ModelName, load_object
 
-
-@dataclass(frozen=True, slots=True)
-class ModelPackage:
-    module: str  # to import
-    class_name: str
-    install: str  # what to install with pip
-
-
-PACKAGES: dict[str, ModelPackage] = {
-    "huggingface": ModelPackage(
-        "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "'rag-workbench[huggingface]'"
-    ),
-    "fastembed": ModelPackage(
-        "llama_index.embeddings.fastembed", "FastEmbedEmbedding", "llama-index-embeddings-fastembed"
-    ),
+PACKAGES = {  # by family: the class in llama_index.embeddings, and what to install with pip
+    "huggingface": ("HuggingFaceEmbedding", "'rag-workbench[huggingface]'"),
+    "fastembed": ("FastEmbedEmbedding", "llama-index-embeddings-fastembed"),
 }
 
 
@@ -47,15 +34,14 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     Raises:
         ConfigurationError: The package is not installed; the message names what to install.
     """
-    package = PACKAGES[model.family]
+    class_name, install = PACKAGES[model.family]
     try:
-        module = importlib.import_module(package.module)
+        module = importlib.import_module(f"llama_index.embeddings.{model.family}")
     except ImportError as error:
         raise ConfigurationError(
-            f"The embedding model '{model.text}' needs a package that is not installed; run: pip install "
-            f"{package.install}."
+            f"The embedding model '{model.text}' needs a package that is not installed; run: pip install {install}."
         ) from error
-    create = getattr(module, package.class_name)
+    create = getattr(module, class_name)
     query, passage = model.prefixes
     own: dict[str, str] = {}
     if model.family == "huggingface":  # the class would add its own prefixes

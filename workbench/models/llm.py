@@ -24,7 +24,6 @@ from workbench.models.model_names import (
     BYTES_PER_TOKEN,
     LLM_FAMILIES,
     LLM_OPTIONS,
-    ModelName,
     load_object,
     parse_model_name,
 )
@@ -317,19 +316,16 @@ def load_llm(
     if model is None:
         return Llm(base_url, name, api_key, timeout)
     if model.family == "python":
-        return OwnLlm(name, _load_own_llm(model))
+        from llama_index.core.llms import LLM
+
+        own = load_object(model.text, model.model, lambda one: isinstance(one, LLM), "a LlamaIndex LLM")
+        return OwnLlm(name, cast("LLM", own))
     from workbench.models.endpoints import LLM_PROVIDERS, find_endpoint
 
     provider = LLM_PROVIDERS[model.family]
     endpoint = find_endpoint(model, provider, variables, any_url=any_url)
     settings = (endpoint.key_variable or "its key", "its option url", "its name")
     return Llm(endpoint.url.rstrip("/") + provider.path, model.model, endpoint.key, timeout, settings)
-
-
-def _load_own_llm(model: ModelName) -> LLM:
-    from llama_index.core.llms import LLM
-
-    return cast("LLM", load_object(model.text, model.model, lambda one: isinstance(one, LLM), "a LlamaIndex LLM"))
 
 
 # A chat model from a GGUF file, which llama.cpp runs in a child process (the extra local-llm)
@@ -402,9 +398,13 @@ class LocalLlm(Llm):
         address = process.stdout.readline().decode().strip()
         self._process = process
         if not address:
-            code = process.wait()
+            code, file = process.wait(), self._file.name
             self._end()
-            raise ModelError(_load_failure_text(self._file, code))
+            if code == EXIT_NO_MODEL:
+                raise ModelError(
+                    f"llama.cpp cannot load {file}; download it again, or set WORKBENCH_LLM_MODEL to another file."
+                )
+            raise ModelError(f"The process of {file} exited with code {code} before it answered; check its output.")
         self._port = int(address.rsplit(":", 1)[1])
 
     def _end(self) -> None:
@@ -421,12 +421,6 @@ class LocalLlm(Llm):
 
     def _unreachable(self) -> str:
         return "exited while writing the answer; try again, which restarts it"
-
-
-def _load_failure_text(model: Path, code: int) -> str:
-    if code == EXIT_NO_MODEL:
-        return f"llama.cpp cannot load {model.name}; download it again, or set WORKBENCH_LLM_MODEL to another file."
-    return f"The process of {model.name} exited with code {code} before it answered; check its output."
 
 
 # The process that runs a GGUF model: ``python -m workbench.models.llm FILE PORT CONTEXT SLOTS``.

@@ -243,9 +243,7 @@ class JobFiles(Table):
         """Set the files of a worker that is gone back to waiting."""
         self._rows("job_files_wait", {"job_id": job_id})
 
-    def note(
-        self, job_id: str, notes: Sequence[tuple[int, FileState, int, str | None]], connection: Connection | None = None
-    ) -> None:
+    def note(self, job_id: str, notes: Sequence[FileNote], connection: Connection | None = None) -> None:
         """Record (position, state, passages, error) of files, in the caller's transaction if there is one."""
         positions, states, passages, errors = ([row[place] for row in notes] for place in range(4))
         values = {"positions": positions, "states": states, "passages": passages, "errors": errors}

@@ -462,18 +462,16 @@ def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: Locator, whole:
 
     node = TextNode(text=made["text"], metadata=made["metadata"], excluded_embed_metadata_keys=made["hidden"])
     node.relationships = {NodeRelationship.SOURCE: whole.as_related_node_info()}
-    if made["of"] is None:  # a separate node: a part of a passage, or something new
-        span, first = locator.find(made["text"]), group[0].passage
-        inside = next((cut.passage for cut in group if span and cut.passage.start <= span[0] < cut.passage.end), first)
-        bounds = {"start": 0, "end": 0, "text": made["text"]} if span is None else {"start": span[0], "end": span[1]}
-        return _Cut(replace(inside, **{"text": "", **bounds}), node, made["text"])
-    before = group[made["of"]]
-    node.id_ = before.node.node_id
-    if before.text in made["text"]:
-        return _Cut(before.passage, node, before.text)
-    span = locator.find(made["text"])  # it replaced the text
+    before = None if made["of"] is None else group[made["of"]]
+    if before is not None:
+        node.id_ = before.node.node_id
+        if before.text in made["text"]:
+            return _Cut(before.passage, node, before.text)
+    span = locator.find(made["text"])  # it replaced the text, or is a part of a passage, or something new
+    first = group[0].passage
+    inside = next((cut.passage for cut in group if span and cut.passage.start <= span[0] < cut.passage.end), first)
     bounds = {"start": 0, "end": 0, "text": made["text"]} if span is None else {"start": span[0], "end": span[1]}
-    return _Cut(replace(before.passage, **{"text": "", **bounds}), node, made["text"])
+    return _Cut(replace(before.passage if before else inside, **{"text": "", **bounds}), node, made["text"])
 
 
 def _finish(cut: _Cut, tokens: Tokenize, limit: int) -> CutPassage:

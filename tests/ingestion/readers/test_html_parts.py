@@ -234,7 +234,8 @@ def test_labels_next_to_each_other_stay_words() -> None:
 def test_a_page_has_the_date_of_its_last_change_that_it_names_rather_than_one_of_its_text(
     line: str, day: str | None
 ) -> None:
-    due = "<p>Due on <time datetime='2031-04-01'>1 April</time>.</p>"
+    due = "<!-- Last updated: 2001-01-01 --><script>// Last updated: 2002-01-01\n</script>"
+    due += "<style>/* Last updated: 2003-01-01 */</style><p>Due on <time datetime='2031-04-01'>1 April</time>.</p>"
     found = document_date(read_file(f"<h1>Keys</h1>{due}<div>{line}</div>").metadata)
     assert str(found) == (day or "2031-04-01")
 

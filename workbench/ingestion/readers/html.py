@@ -1279,10 +1279,9 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
         }
         for match in sorted(found, key=found.__getitem__):
             metadata.setdefault(str(_date_key(match[1].lower())), match[2].replace("\\/", "/"))
-    for words in map(
-        LAST_CHANGE.search, filter(YEAR.search, root.xpath("//text()[not(parent::script or parent::style)]"))
-    ):
-        metadata |= {} if words is None or "modified" in metadata else {"modified": words[1]}
+    texts = root.xpath("//text()[not(parent::script or parent::style)]")
+    for words in filter(None, map(LAST_CHANGE.search, filter(YEAR.search, texts))):
+        metadata.setdefault("modified", words[1])
     times = {written for tag in root.iter("time") if YEAR.search(written := _read_content(tag))}
     if len(times) == 1:  # several are about events, comments or other articles
         metadata.setdefault("time", times.pop())

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from math import hypot, inf
 from pathlib import Path
 from statistics import median
@@ -81,24 +81,20 @@ def restore_fixed_width(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     The parser reads the columns of such a list one after another, so that no row has its figures.
     """
     blocks, result = list_blocks(page), list(texts)
-    groups: list[tuple[int, Box]] = []
-    for place, block in enumerate(blocks if len(blocks) == len(texts) else ()):
-        if block.kind != "code" or (box := block.box) is None:
+    for kind, run in groupby(enumerate(blocks if len(blocks) == len(texts) else ()), key=lambda one: one[1].kind):
+        boxes = {place: block.box for place, block in run if kind == "code" and block.box is not None}
+        areas = list(boxes.values())
+        items = [item for item in page.text_items if item.text.strip() and any(_is_in_box(item, box) for box in areas)]
+        if not items:
             continue
-        if groups and blocks[place - 1].kind == "code" and box[1] < (last := groups[-1][1])[3]:
-            whole = (min(box[0], last[0]), min(box[1], last[1]), max(box[2], last[2]), max(box[3], last[3]))
-            groups[-1], result[place] = (groups[-1][0], whole), ""
-        else:
-            groups.append((place, box))
-    for place, box in groups:
-        items = [item for item in page.text_items if item.text.strip() and _is_in_box(item, box)]
-        width = median([item.width / len(item.text) for item in items] or [0]) or 1.0
-        lines: list[str] = []
+        left, width = min(area[0] for area in areas), median(item.width / len(item.text) for item in items) or 1.0
+        lines = [texts[min(boxes)].partition("\n")[0]]  # the fence, with the language
         for line in group_lines(items):
             lines.append("")
             for item in line:
-                lines[-1] = (lines[-1] and lines[-1] + " ").ljust(round((item.x - box[0]) / width)) + item.text
-        result[place] = "\n".join([result[place].partition("\n")[0], *lines, "```"])
+                lines[-1] = (lines[-1] and lines[-1] + " ").ljust(round((item.x - left) / width)) + item.text
+        for place in boxes:
+            result[place] = "\n".join([*lines, "```"]) if place == min(boxes) else ""
     return result
 
 

@@ -40,6 +40,7 @@ from tests.ingestion import files
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ReadingOptions
+from workbench.ingestion.readers.pdf.layout import join_spread_letters
 from workbench.ingestion.readers.pdf.pages import read_pages
 from workbench.ingestion.readers.pdf.reader import read_xfa
 
@@ -826,6 +827,10 @@ def test_words_with_wide_gaps_between_letters_are_whole(gap: int) -> None:
 
     text = read_bytes(drawn(draw), "report.pdf").text
     assert "ANNUAL REPORT 2030" in text and "Berths a b c of quay 3 4 5 are free, and 345 are not." in text
+
+
+def test_figures_with_a_gap_are_joined_only_if_each_digit_has_one() -> None:
+    assert join_spread_letters("10 6 of 2 0 3 0", "106 of 2030") == "10 6 of 2030"
 
 
 def test_a_hyphen_before_a_conjunction_stays() -> None:

@@ -64,14 +64,20 @@ class Opening:
     def from_open_workbench(cls, wb: Workbench) -> Opening:
         """Return an opening that serves an open workbench."""
         opening = cls()
-        opening._future = Future()
-        opening._future.set_result(wb)
-        opening._warm.set()
+        opening.use(wb)
         return opening
 
     def configure(self, opener: Opener) -> None:
         """Set the opener; call it before ``start``."""
         self._opener = opener
+
+    def use(self, wb: Workbench) -> None:
+        """Serve a workbench that is already open and warm."""
+        with self._lock:
+            self._future = Future()
+            self._future.set_result(wb)
+            self._warm.set()
+            self._may_warm.clear()
 
     def start(self) -> Future[Workbench]:
         """Start opening unless already started; an error is kept until ``again`` is called."""

@@ -103,7 +103,7 @@ def plan_connection(client: str, connection: ClientSetup, path: Path | None = No
         InvalidInput: The file is not plain JSON, such as JSON with comments. The message has the block to paste.
     """
     file = CLIENT_FILES[client]
-    place = _absolute(path or file.place())
+    place = (path or file.place()).expanduser().absolute()
     text, entry = _read_text(place), file.entry(connection)
     root = _parse(text)
     servers = None if root is None else root.get(file.section, {})
@@ -128,7 +128,7 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
         InvalidInput: The file has changed and is not plain JSON.
     """
     file = CLIENT_FILES[client]
-    place = _absolute(path or _read_marker(home / MARKERS_FOLDER / client) or file.place())
+    place = (path or _read_marker(home / MARKERS_FOLDER / client) or file.place()).expanduser().absolute()
     text = _read_text(place)
     root = _parse(text)
     if root is None:
@@ -220,10 +220,6 @@ def _dump(root: Mapping[str, JsonValue], former: str) -> str:
     """Return an object as JSON with the indent of the former text."""
     indent = re.search(r'^([ \t]+)"', former, re.MULTILINE)
     return json.dumps(root, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().absolute()
 
 
 def _read_text(place: Path) -> str:

@@ -76,12 +76,19 @@ RUN_FILE_TYPES = ("trec", "run", "txt", "tsv", "csv", "gz")  # file extensions
 
 def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None) -> None:
     """Open the dialog that promotes a run's strategy, with evidence from the experiment."""
-    value = cell.run.means[outcome.metric] if cell.run else 0.0
-    note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
+    line = next(line for line in outcome.lines if line.run_id == cell.run_id)
+    low, high = line.interval
+    title, value = metric_title(outcome.metric), line.metrics[outcome.metric]
+    sentences = [f"<b>{escape(format_run_title(cell))}</b>: {title} {value:.3f} (95% CI {low:.3f} to {high:.3f})."]
+    is_best_live = serving is not None and outcome.done_cells and serving.is_run(outcome.done_cells[0].cell)
+    if line.against_best is not None and not is_best_live:  # else the next sentence compares with it
+        sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
+    if serving is not None:
+        sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))
+    seen = training.find_trained_rankers(wb, outcome.experiment.test_set_title, [cell.run] if cell.run else [])
+    sentences += map(escape, map(training.describe_seen_ranker, seen))
+    note = f"{title} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    runs = [cell.run] if cell.run else []
-    seen = training.find_trained_rankers(wb, outcome.experiment.test_set_title, runs)
-    sentences = [*_list_evidence(outcome, cell, serving), *map(escape, map(training.describe_seen_ranker, seen))]
     places = list_measured_places(wb, outcome.experiment.scope, read_lasting_scope())
     open_promotion(wb, candidate, places, sentences, format_experiment_scope(outcome.experiment))
 
@@ -89,22 +96,6 @@ def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, ser
 def format_experiment_scope(experiment: Experiment) -> str:
     """Return the test set of an experiment and its scope as badges."""
     return format_measured(f"{experiment.test_set_title}, version {experiment.test_set_version}", experiment.over)
-
-
-def _list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None) -> list[str]:
-    """Return the evidence about a run as escaped HTML sentences."""
-    line = next(line for line in outcome.lines if line.run_id == cell.run_id)
-    low, high = line.interval
-    sentences = [
-        f"<b>{escape(format_run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
-        f"(95% CI {low:.3f} to {high:.3f})."
-    ]
-    is_best_live = serving is not None and outcome.done_cells and serving.is_run(outcome.done_cells[0].cell)
-    if line.against_best is not None and not is_best_live:  # else the next sentence compares with it
-        sentences.append(f"Compared with the best run: {escape(describe_difference(line.against_best))}.")
-    if serving is not None:
-        sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))
-    return sentences
 
 
 class Cost(NamedTuple):
@@ -416,19 +407,23 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     marked = [f":material/warning: {escape_markdown(sentence)}" for sentence in warnings]
     st.caption("  \n".join([*marked, *map(escape_markdown, notes)]))
     st.subheader("Quality vs. latency", anchor=False)
+    _show_latencies(outcome)
+    show_answers(wb, outcome)
+    show_parts(wb, outcome)
+    show_questions(wb, outcome, picks)
+    show_ragas(outcome)
+
+
+def _show_latencies(outcome: ExperimentOutcome) -> None:
     spots = [
         ChartPoint(
             format_run_title(cell), cell.cell.strategy, line.latency_ms["p50"], line.metrics[outcome.metric],
             on_front=line.on_front,
         )
-        for line, cell in zip(outcome.lines, cells, strict=False)
+        for line, cell in zip(outcome.lines, outcome.done_cells, strict=False)
         if line.latency_ms
     ]  # fmt: skip
     show_quality_chart(spots, "quality_latency")
-    show_answers(wb, outcome)
-    show_parts(wb, outcome)
-    show_questions(wb, outcome, picks)
-    show_ragas(outcome)
 
 
 def _show_notes_form(wb: Workbench, experiment: Experiment, outcome: ExperimentOutcome) -> None:

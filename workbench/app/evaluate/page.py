@@ -455,7 +455,11 @@ def show_experiments(wb: Workbench) -> None:
                 "Which strategy works best for your documents?",
                 "Run the same questions on each strategy and compare the scores.",
             )
-            _show_sample_note(wb)
+            if not wb.documents.count():
+                with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
+                    st.caption("You have no documents yet, so this experiment uses the sample articles and questions.")
+                    show_add_button("library")
+                    show_add_button("crawl")
         show_plan_form(wb)
     if not experiments:
         return
@@ -471,16 +475,6 @@ def show_experiments(wb: Workbench) -> None:
     if chosen.opened:
         address.put(experiment=chosen.opened, new=None)
         st.rerun()
-
-
-def _show_sample_note(wb: Workbench) -> None:
-    """Explain that the sample is measured if there are no documents yet, and offer to add some."""
-    if wb.documents.count():
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
-        st.caption("You have no documents yet, so this experiment uses the sample articles and questions.")
-        show_add_button("library")
-        show_add_button("crawl")
 
 
 def _show_buttons(selected: Sequence[str], total: int) -> None:

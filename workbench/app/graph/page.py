@@ -343,7 +343,8 @@ def list_types(graph: Graph) -> dict[str, str]:
 
 
 def _make_node(node: GraphNode, types: Sequence[str], chosen: Sequence[str], crowd: int) -> JsonObject:
-    size = _node_scale(crowd) * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
+    scale = next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
+    size = scale * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
     place = types.index(node.document_type if node.document_type in types else "")
     return {
         "id": node.id,
@@ -366,11 +367,6 @@ def _make_edges(graph: Graph) -> list[JsonObject]:
         }
         for edge in graph.edges
     ]
-
-
-def _node_scale(crowd: int) -> float:
-    """Return the size factor for nodes, given their number."""
-    return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
 
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
@@ -402,6 +398,7 @@ def page() -> None:
 
 
 def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:
+    """Show the graph of a scope, or of a question's results; clicking a node opens its document."""
     question = st.text_input(
         "Filter by question",
         show_value("graph_question", address.get("about")),
@@ -419,11 +416,7 @@ def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:
     if not graph.edges:
         _show_empty(wb, question)
         return
-    draw_graph(graph, chosen, key=f"graph_{address.get('about')}_{len(graph.nodes)}")
-
-
-def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
-    """Show a graph; clicking a node opens its document."""
+    key = f"graph_{address.get('about')}_{len(graph.nodes)}"
     links = sum(edge.links for edge in graph.edges)  # an edge has one or more
     edges = f"{count_text(len(graph.edges), 'edge')} ({count_text(links, 'link')})"
     left_out = f", {count_text(graph.left_out, 'document')} with fewer links hidden" if graph.left_out else ""

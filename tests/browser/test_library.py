@@ -83,8 +83,13 @@ def test_an_upload_is_kept_if_the_page_is_reloaded_after_the_click(goto, filled)
     expect(add).to_be_visible(timeout=60_000)
     page.get_by_role("combobox", name="Into source").fill("Buoys")
     page.get_by_role("combobox", name="Into source").press("Enter")
-    add.dblclick()
-    page.reload()
+    page.wait_for_timeout(2_000)  # the run for the new name has ended
+    with filled.corpus.database.transaction() as connection:
+        connection.execute("LOCK TABLE indexes IN ACCESS EXCLUSIVE MODE")  # the page is not drawn as far as its button
+        add.dblclick()
+        page.wait_for_timeout(500)
+        page.reload()
+        page.wait_for_timeout(1_000)  # the server stops the script of the former page
     expect(page.get_by_text("Adding 9 files to Buoys").first).to_be_visible(timeout=60_000)
     page.get_by_role("row", name="Buoys").get_by_role("button", name="Buoys").click()
     page.get_by_role("button", name="Add files").click()

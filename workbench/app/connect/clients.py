@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.errors import InvalidInput
 from workbench.settings import Settings
+from workbench.types import JsonObject
 
 SERVER_NAME = "rag-workbench"
 TOKEN_VARIABLE = "WORKBENCH_MCP_TOKEN"
@@ -103,7 +104,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     return values
 
 
-def stdio_entry(connection: ClientSetup) -> dict[str, Any]:
+def stdio_entry(connection: ClientSetup) -> JsonObject:
     """Return the entry with which a client starts this workbench."""
     return {"command": connection.command, "args": connection.words, "env": dict(connection.environment)}
 

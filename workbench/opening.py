@@ -1,3 +1,40 @@
+commit 96624b79f4ce1d0eced657e61d623e6c51de83ff
+Author: Seed 16c21a12 maintainers <maintainers@users.noreply.a-seed-16c21a12.example>
+Date:   Sun Nov 29 14:27:48 2026 +0000
+
+    Revert "Inline the only use of a method of openings"
+    
+    This reverts commit 13b911855412df5232dcf8122a6b5a09c3036e8e.
+
+diff --git a/workbench/opening.py b/workbench/opening.py
+index fe83f727..1b5ccedf 100644
+--- a/workbench/opening.py
++++ b/workbench/opening.py
+@@ -64,15 +64,21 @@ class Opening:
+     def from_open_workbench(cls, wb: Workbench) -> Opening:
+         """Return an opening that serves an open workbench."""
+         opening = cls()
+-        opening._future = Future()
+-        opening._future.set_result(wb)
+-        opening._warm.set()
++        opening.use(wb)
+         return opening
+ 
+     def configure(self, opener: Opener) -> None:
+         """Set the opener; call it before ``start``."""
+         self._opener = opener
+ 
++    def use(self, wb: Workbench) -> None:
++        """Serve a workbench that is already open and warm."""
++        with self._lock:
++            self._future = Future()
++            self._future.set_result(wb)
++            self._warm.set()
++            self._may_warm.clear()
++
+     def start(self) -> Future[Workbench]:
+         """Start opening unless already started; an error is kept until ``again`` is called."""
+         with self._lock:
 """Opens the workbench in the background, so that the app and the MCP server can serve requests while it starts.
 
 Opening has two steps, both in one thread. After the first, the database is available: lists and files can be shown.

@@ -1,6 +1,6 @@
 """Chunkers, which cut documents into passages."""
 
-from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Spans, complete_options, cut_spans
+from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Spans, chunk, complete_options, cut_spans
 from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Tokenize
 from workbench.ingestion.chunking.task import CuttingTask
 
@@ -13,6 +13,7 @@ __all__ = [
     "Piece",
     "Spans",
     "Tokenize",
+    "chunk",
     "complete_options",
     "cut_spans",
 ]

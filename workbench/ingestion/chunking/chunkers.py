@@ -734,6 +734,13 @@ CHUNKERS: dict[str, Chunker] = {
 }
 
 
+def chunk(
+    name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None
+) -> list[CutPassage]:
+    """Cut a document as ``cut_spans`` does, and return a list."""
+    return list(cut_spans(name, document, tokens, options))
+
+
 def cut_spans(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None) -> Spans:
     """Cut a document so that every word is in a span and each span fits ``limit`` tokens with its header.
 

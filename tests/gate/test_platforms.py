@@ -136,7 +136,7 @@ def test_a_program_that_names_what_a_platform_lacks_is_chosen(program: str) -> N
 @pytest.mark.parametrize("platform", ["Windows", "Darwin"])
 def test_nothing_is_called_that_a_platform_does_not_have(platform: str) -> None:
     files = list_files_for_platforms()
-    assert {"runtime.py", "postgres.py", "stdio.py", "parser_process.py"} <= {path.name for path in files}
+    assert {"runtime.py", "postgres.py", "settings.py", "parser_process.py"} <= {path.name for path in files}
     command = [PYRIGHT, "--pythonpath", sys.executable, "--pythonplatform", platform, *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -10,6 +10,7 @@ import pytest
 from workbench import Workbench
 from workbench.app.shell.work import start_upload
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.types import STILL_READING
 
 BROKEN = {"a.pdf": b"%PDF-1.7 broken", "b.md": b""}
 UPLOADS = list(BROKEN.items())
@@ -109,6 +110,7 @@ def test_a_job_that_failed_makes_its_source_again_when_it_is_resumed(
     assert (work(job), titles(wb)) == ("failed", [])
     (unreadable / "b.md").write_text("Buoys.")
     wb.jobs.resume(job)
+    assert (titles(wb), STILL_READING in wb.search("buoys").notes) == ([], True)
     assert work(job) == "completed_with_errors"
     assert [(source.title, source.tags, source.documents_count) for source in wb.sources.list()] == [
         ("Later", ("sea",), 1)
@@ -136,6 +138,7 @@ def test_a_job_that_was_stopped_in_its_run_keeps_its_source(
     wb.jobs.table.fills(job, source.id)
     assert (work(job), titles(wb)) == ("cancelled", ["Port"])
     wb.jobs.resume(job)
+    assert (titles(wb), STILL_READING in wb.search("buoys").notes) == ([], True)
     assert work(job) == "completed_with_errors"
     assert wb.sources.get("Port").id == source.id
 

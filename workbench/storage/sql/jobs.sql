@@ -30,10 +30,11 @@ SELECT j.*, {job_standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('que
 
 -- sources_being_read: whether a job or another process, which holds the source's id, reads documents into any of some sources
 SELECT EXISTS (
+    SELECT FROM jobs WHERE kind IN ('ingest', 'crawl') AND status IN ('queued', 'running')
+      AND (%(sources)s::text[] IS NULL OR source_id = ANY(%(sources)s))
+) OR EXISTS (
     SELECT FROM (SELECT id AS holder FROM sources WHERE %(sources)s::text[] IS NULL OR id = ANY(%(sources)s)) AS searched
-    WHERE NOT {job_part_gone} OR EXISTS (
-        SELECT FROM jobs WHERE source_id = holder AND kind IN ('ingest', 'crawl') AND status IN ('queued', 'running')
-    )
+    WHERE NOT {job_part_gone}
 ) AS reads
 
 -- job_with_parameters: the newest job of a kind whose parameters include the given ones, optionally only waiting or running ones

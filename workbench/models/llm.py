@@ -411,8 +411,7 @@ class LocalLlm(Llm):
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            with process:  # closes its pipes and waits for it
-                process.wait(KILL_TIMEOUT_S)
+            process.communicate(timeout=KILL_TIMEOUT_S)  # closes its pipes
 
     def _options(self, schema: JsonObject | None) -> JsonObject:
         if schema is None:

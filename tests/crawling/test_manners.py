@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -202,6 +203,7 @@ def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, 
         (["unavailable_after: 25 Jun 2010 15:00:00 GMT"], False, True),
         (["unavailable_after: Friday, 25-Jun-10 15:00:00 GMT"], False, True),
         (["unavailable_after: 2010-06-25, nofollow"], False, False),
+        (["unavailable_after: 25 Jun 99999999999999999999 15:00:00 GMT"], True, True),
         (["unavailable_after: 2999-01-01"], True, True),
         (["googlebot: unavailable_after: 2010-06-25"], True, True),
         (["noai, noimageai"], True, True),
@@ -214,6 +216,13 @@ def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, 
 )
 def test_directives_for_robots_by_the_letter(lines: list[str], index: bool, follow: bool) -> None:
     assert parse_robots_directives(lines) == (index, follow)
+
+
+@pytest.mark.parametrize("form", ["%d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%Y-%m-%dT%H:%M:%SZ"])
+def test_a_page_is_available_until_the_hour_that_its_site_gives(form: str) -> None:
+    now = datetime.now(UTC)
+    lines = [f"unavailable_after: {moment:{form}}" for moment in (now - timedelta(minutes=1), now + timedelta(hours=1))]
+    assert [parse_robots_directives([line])[0] for line in lines] == [False, True]
 
 
 def test_every_address_that_is_not_fetched_is_counted_with_its_reason(

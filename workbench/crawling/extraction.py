@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -330,12 +332,21 @@ def parse_robots_directives(lines: Iterable[str]) -> tuple[bool, bool]:
             if agent not in ("*", AGENT_TOKEN.lower()):
                 continue
             if name == "unavailable_after":
-                day = parse_written_date(line[line.lower().index(name) + len(name) :].lstrip(" :"))
-                index = index and not (day is not None and day < datetime.now(UTC).date())
+                index = index and not _is_past(line[line.lower().index(name) + len(name) :].strip(" :"))
             names = set(DIRECTIVE_GAP.split(name))
             index = index and not names & {"noindex", "none"}
             follow = follow and not names & {"nofollow", "none"}
     return index, follow
+
+
+def _is_past(text: str) -> bool:
+    """Return whether a moment is in the past; without an hour, or with text after it, whether its day is."""
+    for parse in (datetime.fromisoformat, parsedate_to_datetime) if ":" in text else ():
+        with suppress(ValueError, OverflowError):
+            moment = parse(text)
+            return moment.replace(tzinfo=moment.tzinfo or UTC) < datetime.now(UTC)
+    day = parse_written_date(text)
+    return day is not None and day < datetime.now(UTC).date()
 
 
 def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -263,7 +263,7 @@ def parse_written_date(text: str) -> date | None:
         year, month, day = int(parts["year"]), _month_number(parts["month"]), int(parts.get("day", 1))
     try:
         return date.fromisoformat(text) if ISO_WEEK.fullmatch(text) else date(year, month, day)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -200,16 +200,24 @@ Range = tuple[str, int, int]  # document, start, end
 
 def measure_spans(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
     """Return recall, precision and IoU of the retrieved passages; all 0 if nothing is relevant."""
-    wanted, found = (
-        {(document, at) for document, start, end in ranges for at in range(start, end)}
-        for ranges in (relevant, retrieved)
-    )
-    hit, total = len(wanted & found), sum(end - start for _, start, end in retrieved)
+    wanted, found = list(relevant), list(retrieved)
+    length, covered = _count_characters(wanted), _count_characters(found)
+    hit, total = length + covered - _count_characters(wanted + found), sum(end - start for _, start, end in found)
     return {
-        "span-recall": hit / len(wanted) if wanted else 0.0,
+        "span-recall": hit / length if length else 0.0,
         "span-precision": hit / total if total else 0.0,
-        "span-iou": hit / (total + len(wanted) - hit) if total + len(wanted) else 0.0,
+        "span-iou": hit / (total + length - hit) if total + length else 0.0,
     }
+
+
+def _count_characters(ranges: Iterable[Range]) -> int:
+    """Return how many characters are in at least one of the ranges."""
+    count, reached = 0, ("", 0)
+    for document, start, end in sorted(ranges):
+        begin = max((document, start), reached)
+        if (document, end) > begin:
+            count, reached = count + end - begin[1], (document, end)
+    return count
 
 
 # Stored verdicts

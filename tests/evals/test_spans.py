@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,6 +39,15 @@ def test_numbers_that_can_be_checked_by_hand() -> None:
     # 10 wanted; 6 of them retrieved, in 20 characters: 6/10, 6/20, 6/(20 + 4)
     found = measure_spans([("a", 10, 20)], [("a", 14, 24), ("b", 10, 20)])
     assert found == {"span-recall": 0.6, "span-precision": 0.3, "span-iou": 0.25}
+
+
+def test_a_long_span_takes_no_memory_for_its_characters() -> None:
+    tracemalloc.start()
+    found = measure_spans([("a", 0, 10**6)], [("a", 10**6 - 10, 10**6), ("a", 5, 5), ("b", 0, 10**6)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == {"span-recall": 1e-5, "span-precision": 10 / (10**6 + 10), "span-iou": 10 / (2 * 10**6)}
+    assert peak < 10**5  # bytes
 
 
 def test_what_a_perfect_retriever_would_reach_leaves_out_passages_that_touch_nothing() -> None:

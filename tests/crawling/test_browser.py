@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, redirect
@@ -155,3 +159,33 @@ def test_a_browser_is_asked_what_a_page_shows_and_each_header_is_heard(wb: Workb
     assert outcomes(wb, crawled) == {"": "added", "no": "forbidden", "yes": "added"}
     texts = [wb.documents.get(document.id).text or "" for document in wb.documents.list()]
     assert all("SEEN1" in text and "SEEN2" in text and "NOT" not in text for text in texts)
+
+
+OWNER = """
+import asyncio
+from workbench.crawling.browser import Browser
+from workbench.crawling.egress import Guard
+
+async def crawl():
+    browser = Browser(Guard(["127.0.0.1"]), timeout=30, max_bytes=1_000_000)
+    try:
+        await browser._ensure_started()
+        print(browser._keeper.pid, flush=True)
+        await asyncio.sleep(60)
+    finally:
+        await browser.close()
+
+asyncio.run(crawl())
+"""
+
+
+def test_ctrl_c_ends_the_browser_too() -> None:
+    command = [sys.executable, "-c", OWNER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True) as owner:
+        assert owner.stdout is not None
+        browser = psutil.Process(int(owner.stdout.readline())).children(recursive=True)
+        os.killpg(owner.pid, signal.SIGINT)  # as a terminal does
+    _ended, left = psutil.wait_procs(browser, timeout=10)
+    for process in left:
+        process.kill()
+    assert (len(browser) > 0, left) == (True, [])

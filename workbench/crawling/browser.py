@@ -202,7 +202,7 @@ class Browser:
         root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
         own = [f"--proxy-server={self._proxy.url}", f"--user-data-dir={profile}", "about:blank"]
         command = [sys.executable, "-c", WATCHDOG_SCRIPT, profile, path, *CHROMIUM_FLAGS, *root, *own]
-        self._keeper = subprocess.Popen(command, stdin=subprocess.PIPE)
+        self._keeper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # misses Ctrl-C
         port_file = Path(profile) / "DevToolsActivePort"
         for _ in range(int(START_TIMEOUT_S / 0.1)):
             if self._keeper.poll() is not None:

@@ -212,9 +212,9 @@ def load_test_set(name: str | Path) -> TestSet:
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
-    inside = {path.parent for path in folder.glob("*/queries.jsonl*")}
-    if len(inside) == 1 and not any(folder.glob("*.jsonl*")):  # an unpacked archive around the folder
-        folder = inside.pop()
+    corpora, asked = ({path.parent for path in folder.glob(f"*/{name}.jsonl*")} for name in ("corpus", "queries"))
+    if len(asked) == 1 and asked <= corpora and not any(folder.glob("*.jsonl*")):  # an unpacked archive around it
+        folder = asked.pop()
     corpus, queries = _find_file(folder, "corpus.jsonl"), _find_file(folder, "queries.jsonl")
     if (folder / QUESTIONS_FILE).is_file() and not corpus.is_file():  # with judged pages
         return read_page_folder(folder)

@@ -135,6 +135,14 @@ def test_tables_without_questions_are_one_sentence(tmp_path: Path) -> None:
         load_test_set(tmp_path)
 
 
+def test_tables_may_be_in_folders_with_their_names_and_have_them_too(tmp_path: Path) -> None:
+    tables = {"corpus": {"_id": "d1", "text": "Cats purr."}, "queries": {"_id": "q1", "text": "Who purrs?"}}
+    for name, row in (tables | {"qrels": {"query-id": "q1", "corpus-id": "d1", "score": 1}}).items():
+        (tmp_path / name).mkdir()
+        write_lines(tmp_path / name / f"{name}.jsonl", [row])
+    assert load_test_set(tmp_path).qrels == {"q1": {"d1": 1}}
+
+
 def test_an_error_about_tables_names_their_folder(tmp_path: Path) -> None:
     for name, row in (
         ("corpus", {"_id": "d1", "text": "Cats purr."}),

@@ -19,6 +19,7 @@ from evals.test_sets.store import (
     ImportReport,
     Rating,
     TestSetStore,
+    check_question,
     check_rating,
     clean_question,
     parse_grade,
@@ -322,7 +323,7 @@ def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str
     metadata |= {"turns": [*turns]} if turns else {}
     own = {name.partition(".")[2]: one for name, one in row.items() if name.startswith(METADATA_PREFIX) and one}
     metadata |= {name: _parse_value(one) for name, one in own.items()}
-    return Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata)
+    return check_question(Question(key, text, row.get("reference_answer", ""), origin="csv", metadata=metadata))
 
 
 def _format_value(value: JsonValue) -> JsonValue:
@@ -333,7 +334,7 @@ def _format_value(value: JsonValue) -> JsonValue:
 def _parse_value(cell: str) -> JsonValue:
     try:
         return json.loads(cell) if cell[0] in "[{" else cell
-    except ValueError:
+    except (ValueError, RecursionError):
         return cell
 
 

@@ -266,10 +266,7 @@ class TestSetStore:
         known = {(*question.turns, question.text.casefold()) for question in self.load(info.id).questions}
         added = []
         for entry in questions:
-            question = entry if isinstance(entry, Question) else _make_question(entry, origin)
-            question = replace(question, text=clean_question(question.text), metadata=clean_turns(question.metadata))
-            whole = json.dumps(question.to_dict(), ensure_ascii=False)
-            check_length("question with its answer, turns and metadata", whole, MAX_WHOLE_CHARS)
+            question = check_question(entry, origin)
             key_text = (*question.turns, question.text.casefold())
             if not question.id:
                 if key_text in known:
@@ -408,11 +405,18 @@ def parse_grade(given: str | int, grades: int = DEFAULT_GRADES) -> int:
     )
 
 
-def _make_question(given: str | Mapping[str, object], origin: str) -> Question:
-    row = {"text": given} if isinstance(given, str) else given
-    if unknown := [name for name in row if name not in QUESTION_FIELDS]:
-        raise InvalidInput(f"Unknown fields {list_choices(unknown)}; a question has {list_choices(QUESTION_FIELDS)}.")
-    return read_question(row, origin=origin)
+def check_question(given: Question | str | Mapping[str, object], origin: str = "person") -> Question:
+    """Return a question to be stored. Raises InvalidInput as ``TestSetStore.add_questions``."""
+    if not isinstance(given, Question):
+        row = {"text": given} if isinstance(given, str) else given
+        if unknown := [name for name in row if name not in QUESTION_FIELDS]:
+            choices = list_choices(QUESTION_FIELDS)
+            raise InvalidInput(f"Unknown fields {list_choices(unknown)}; a question has {choices}.")
+        given = read_question(row, origin=origin)
+    question = replace(given, text=clean_question(given.text), metadata=clean_turns(given.metadata))
+    whole = json.dumps(question.to_dict(), ensure_ascii=False)
+    check_length("question with its answer, turns and metadata", whole, MAX_WHOLE_CHARS)
+    return question
 
 
 def clean_question(text: str) -> str:

@@ -108,14 +108,15 @@ def add_test_questions(
     """
     if not questions and not from_agents:
         raise make_missing_error("questions", "questions, or from_agents to add what agents asked.")
-    from evals.evaluation import TestSets
+    from evals.evaluation import TestSets, check_question
 
     sets = TestSets(call.wb)
+    checked = [check_question(question, "agent") for question in questions]  # before a test set is created for them
     try:
         info = sets.info(title)
     except NotFound:
         info = sets.create(title, scope=Scope(sources=(source_id,)) if source_id else None, grades=grades)
-    added = sets.add_questions(info.id, questions, origin="agent")
+    added = sets.add_questions(info.id, checked)
     known = len(questions) - len(added)
     answer: JsonObject = {"success": True, "test_set": info.id, "added": len(added), "grades": info.grades}
     answer["over"] = info.over  # which a test set that exists keeps, whatever the source is

@@ -309,6 +309,16 @@ def test_metadata_of_questions_and_the_time_of_judgments_are_columns_of_a_csv(
     assert with_others.problems[0].startswith("The column 'kind' is unknown and was ignored; optional are 'id'")
 
 
+def test_a_row_that_is_too_long_or_nested_too_deeply_does_not_refuse_the_others(
+    wb: Workbench, store: TestSetStore, mine: str
+) -> None:
+    deep = "[" * 50_000
+    rows = f"Who swims?,{'r' * 100_000},\nWho barks?,,\nWho flies?,,{deep}\n"
+    report = import_csv(wb, store, mine, f"question,reference_answer,metadata.tag\n{rows}")
+    assert report.questions == 2 and [one.split(":")[0] for one in report.problems] == ["Row 2"]
+    assert {one.text: dict(one.metadata) for one in store.load(mine).questions}["Who flies?"] == {"tag": deep}
+
+
 def test_the_corpus_of_an_exported_folder_has_what_the_searches_can_find(
     wb: Workbench, store: TestSetStore, mine: str, tmp_path: Path
 ) -> None:

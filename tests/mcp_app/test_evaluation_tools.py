@@ -160,6 +160,7 @@ def test_texts_that_are_too_long_are_refused_with_their_length_and_the_limit(age
         assert refused.startswith("The question with its answer, turns and metadata has 100,") and refused.endswith(
             limit
         )
+    assert agent("list_test_sets")["test_sets"] == []  # none without its questions
     assert agent("add_test_questions", title="Long", questions=[question])["added"] == 1
     (asked,), document = TestSets(wb).load("Long").questions, wb.documents.list()[0].id
     place: dict[str, Any] = {"question_id": asked.id, "document": document, "grade": "partly", "rater": "small"}

@@ -25,6 +25,7 @@ from workbench.errors import Conflict, InvalidInput, NotFound, TableUnavailable
 from workbench.models.hashing import HashEncoder
 from workbench.retrieval.options import Ask
 from workbench.services.attached import normalise_address
+from workbench.settings import Settings
 from workbench.storage.attached import AttachedStore
 from workbench.storage.postgres import leave_server, start_embedded_server
 from workbench.types import SearchResult
@@ -383,6 +384,18 @@ def test_a_table_that_its_owner_dropped_is_named_with_advice(animals: Workbench,
     assert not check.ok and re.search(f"theirs: .*{advice}", check.detail)
     shown = {index["name"]: index["vector_search"] for index in animals.health.status()["indexes"]}
     assert re.search(advice, shown.pop("theirs")) and set(shown.values()) == {"exact"}
+
+
+def test_an_index_whose_table_has_no_address_since_an_import_is_named_in_the_status(
+    animals: Workbench, langchain: str, make_settings: Callable[..., Settings]
+) -> None:
+    animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
+    run(animals.corpus.database.url, "UPDATE indexes SET attachment_url = NULL WHERE name = 'theirs'")
+
+    with Workbench.open(settings=make_settings()) as imported:
+        shown = {index["name"]: index["vector_search"] for index in imported.health.status()["indexes"]}
+
+    assert "is not part of an export; delete the index and attach it again" in shown["theirs"]
 
 
 def test_a_table_in_our_own_database_needs_no_address(animals: Workbench) -> None:

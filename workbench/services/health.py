@@ -236,8 +236,8 @@ class HealthService:
         """Return why the table of an attached index is unavailable, else ""."""
         if not index.is_attached:
             return ""
-        store = self._corpus.store(index)
         try:
+            store = self._corpus.store(index)
             with store.reading() as connection:
                 store.fetch_vectors(connection, ())
         except WorkbenchError as error:

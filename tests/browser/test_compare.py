@@ -352,6 +352,31 @@ def test_two_cards_fit_while_judging_what_is_not_close_and_the_reason_is_a_click
     expect(page.get_by_role("button", name="Export")).to_be_attached()
 
 
+def test_two_cards_fit_over_a_job_while_judging_and_its_bar_is_never_hidden(goto, filled, folder):
+    text = "# Compass\n\nA compass shows the north; turn the rose until the needle is on it, then read the bearing."
+    filled.ingest(folder({f"{name}.md": text for name in "abc"}), source="Compasses", on_progress=lambda step: None)
+    made = TestSetStore(filled).create("A test set with a long title", grades=5)
+    pages = [(f"{place}.md", b"# Log\n\n" + b"word another thing. " * 5_000) for place in range(60)]
+    work = filled.jobs.enqueue_ingest(files=pages, source="Logs", title="Long work")
+    for look in ("&look=why", ""):
+        page = goto(f"/?q=compass violin lamb bees football gauge&judge={made.id}{look}")
+        expect(page.locator("ol.column")).to_have_count(4)
+        expect(page.locator(".note summary")).to_have_text("Nothing close was found")
+        tray = page.locator(".st-key-tray")
+        for width in (1440, 1280, 1100):
+            page.set_viewport_size({"width": width, "height": 900})
+            expect(tray.get_by_test_id("stProgressBarTrack")).to_be_in_viewport(ratio=0.4)
+            for place in (0, 1):
+                expect(page.locator("ol.column").first.locator(".card").nth(place)).to_be_in_viewport(ratio=1)
+            board = page.locator(".st-key-board_scroll").bounding_box()
+            assert board["y"] + board["height"] <= tray.bounding_box()["y"]
+    page.set_viewport_size({"width": 720, "height": 450})
+    expect(tray.get_by_test_id("stProgressBarTrack")).to_be_in_viewport(ratio=0.4)
+    filled.jobs.cancel(work.id)
+    filled.jobs.wait(work.id, timeout=60)
+    filled.jobs.put_away(work.id)
+
+
 def test_four_columns_fit_beside_the_inspector_while_the_queue_is_a_rail(goto):
     page = goto(f"/?q={QUESTION}&look=figures")
     expect(page.locator(".head")).to_have_count(4)

@@ -288,6 +288,20 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
     store.delete(narrow.id)
 
 
+@pytest.mark.usefixtures("measured")
+def test_what_has_no_score_is_last_in_either_order(
+    goto: Callable[[str], Page], filled: Workbench, harbour: str
+) -> None:
+    made = Experiments(filled).create("Not run", harbour, make_cells(["keyword"]))
+    rows = goto("/evaluate").get_by_role("table", name="Experiments").get_by_role("row")
+    for order in ("descending", "ascending"):
+        rows.first.get_by_role("button", name="Score").click()
+        expect(rows.first.get_by_role("columnheader", name="Score")).to_have_attribute("aria-sort", order)
+        expect(rows.last).to_contain_text("Not run")
+    Experiments(filled).delete(made.id)
+
+
+@pytest.mark.usefixtures("harbour")  # without a test set, the form is open
 def test_a_new_test_set_keeps_the_scope_of_the_bar(goto: Callable[[str], Page], filled: Workbench) -> None:
     source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
     page = goto(f"/evaluate?view=datasets&source={source}")

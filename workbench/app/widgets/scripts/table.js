@@ -43,11 +43,12 @@ function wordsOf(value, kind) {
   return String(["shown", "state", "strategy"].includes(kind) ? value.text : value);
 }
 
-function compare(a, b) {
+// A missing value is last in both directions.
+function compare(a, b, down) {
   if (a === b) return 0;
   if (a === null || a === undefined || a === "") return 1;
   if (b === null || b === undefined || b === "") return -1;
-  return typeof a === "string" ? a.localeCompare(b) : a - b;
+  return (down ? -1 : 1) * (typeof a === "string" ? a.localeCompare(b) : a - b);
 }
 
 function isNumeric(column) {
@@ -80,8 +81,7 @@ function visible(view) {
   const kept = words.length ? data.rows.filter((row) => matches(data.columns, row, words)) : data.rows;
   const column = data.columns.find((one) => one.name === sort);
   if (!column) return kept;
-  const sorted = [...kept].sort((a, b) => compare(orderOf(a.cells[sort], column.kind), orderOf(b.cells[sort], column.kind)));
-  return down ? sorted.reverse() : sorted;
+  return [...kept].sort((a, b) => compare(orderOf(a.cells[sort], column.kind), orderOf(b.cells[sort], column.kind), down));
 }
 
 function headings(view, rows, redraw) {

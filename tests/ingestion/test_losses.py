@@ -267,6 +267,22 @@ def test_a_line_of_japanese_in_utf_16_and_lines_that_another_program_added_in_as
         assert document.metadata["left_out"] == {"parts of a UTF-16 text that are ASCII, read as such": 2}
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"第一章 概论{20 * '…'}1",
+        f"{40 * '═'}\nReport",
+        "いつかきっといえにかえってきてください",
+        "അതുകൊണ്ടുതന്നെയാണെന്നുള്ളതുകൊണ്ടാണ്",
+    ],
+    ids=["leaders", "lines", "hiragana", "malayalam"],
+)
+def test_signs_in_utf_16_whose_bytes_are_letters_of_ascii_stay_as_they_are(codec: str, text: str) -> None:
+    document = read(f"\ufeff{text}".encode(codec), "a.txt")
+    assert document.text == text and "left_out" not in document.metadata
+
+
 def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:
     assert read("Leucht\u00ad\r\n  turm und Dampf\u00adschiff", "s.txt").text == "Leuchtturm und Dampfschiff"
 
@@ -832,6 +848,25 @@ def test_lines_at_the_start_of_a_text_give_its_title_and_date(name: str, head: s
     document = read(f"{head}\nThe office keeps the keys.\n", name)
     assert str(document_date(document.metadata)) == "2030-03-05" and document.title == title
     assert document.text.startswith(head.split("\n")[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Dear Bo,\n\nshe will attend.\n\nTitle: Director\n", "letter"),
+        ("Name: Ada Berg\nTitle: Director\n", "letter"),
+        ("Write this above a page.\n\n```yaml\ntitle: Keys\ndate: 2030-03-05\n```\n", "letter"),
+        ("The office keeps the keys.\n****\n\n# Keys\n", "Keys"),
+        ("********\n* Keys *\n********\n", "letter"),
+    ],
+)
+def test_lines_in_the_text_of_a_page_give_no_title_or_date(text: str, title: str) -> None:
+    document = read(text, "letter.md")
+    assert document.title == title and document_date(document.metadata) is None
+
+
+def test_decimals_are_no_dates() -> None:
+    assert [parse_written_date(text) for text in ("3.14159", "12.53051", "12/12030")] == [None, None, None]
 
 
 def test_dates_of_pages_and_records_are_read() -> None:

@@ -172,8 +172,8 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     if (codec or "").startswith("utf-16"):
         order = "utf-16-be" if codec == "utf-16-be" or data.startswith(codecs.BOM_UTF16_BE) else "utf-16-le"
         run = rb"(?<!\0)" + ASCII_RUN if order == "utf-16-be" else ASCII_RUN + rb"(?!\0)"
-        data, added = re.subn(run, lambda match: match[0].decode().encode(order), data)
-        leave_out("parts of a UTF-16 text that are ASCII, read as such", added)
+        leave_out("parts of a UTF-16 text that are ASCII, read as such", sum(map(_has_word, re.finditer(run, data))))
+        data = re.sub(run, lambda match: match[0].decode().encode(order) if _has_word(match) else match[0], data)
     if text is None:
         text, broken = _decode_leniently(data, codec or "utf-8")
         if broken:
@@ -188,7 +188,12 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
 
 
 ASCII_RUN = rb"[\t\n\r -~]{32,}"  # added by another program; as UTF-16 it would be signs of Chinese
+ASCII_WORD = re.compile(rb"[ \"][A-Za-z]{3}")  # unlike the bytes of kana (S0S0), leaders (& & ) and lines (P%P%)
 TWO_BYTE_CHARACTER = re.compile("[\x80-\u07ff]")  # in UTF-8
+
+
+def _has_word(run: re.Match[bytes]) -> bool:
+    return ASCII_WORD.search(run[0]) is not None
 
 
 def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:

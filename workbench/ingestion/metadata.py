@@ -163,7 +163,7 @@ DATE_FORMS = tuple(map(re.compile, (  # a number and another one may be in eithe
     r"(?:[^\W\d_]+,? )?(?P<month>[^\W\d_]{3,12})\.?[ -](?P<day>\d{1,2})(?:st|nd|rd|th)?,?[ -](?P<year>\d{4})\b",
     r"(?P<year>(?:19|20)\d\d)(?:[-/.](?P<month>\d\d?))?\Z",
     r"(?P<year>(?:19|20)\d\d) ?[年년](?: ?(?P<month>\d\d?)(?: ?[月월](?: ?(?P<day>\d\d?) ?[日일].*)?)?)?\Z",
-    r"(?P<month>\d{1,2}(?=[-/.])|[^\W\d_]{3,12}(?=\.? )).{1,2}(?P<year>\d{4})\Z",
+    r"(?P<month>\d{1,2}(?=[-/.])|[^\W\d_]{3,12}(?=\.? ))\D{1,2}(?P<year>\d{4})\Z",
 )))  # fmt: skip
 WEEK_YEAR = re.compile(r"(?:KW|CW|W|Week) ?(\d{1,2})(?:[/-]|,? )(\d{4})", re.IGNORECASE)
 DASH = re.compile("[\u2010-\u2015\u2212]")

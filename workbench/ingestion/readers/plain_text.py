@@ -163,7 +163,7 @@ UNQUOTED_TEXT = re.compile(r"[^\[{&*!|>].*|[\[{].*[\]}].+")  # a value that is p
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n(?:=+|[#*]{4,})[ \t]*$"
+    r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$|^([^\s*#].*)\n(?P<line>[#*]{4,})[ \t]*$"
     r"|<h1\b[^>]{0,999}>(?:\s|<(?!/h1)[^>]{0,999}>){0,20}+([^\s<#][^<#\n]*)"
     r"|\A= (.+)|\\title\{([^{}]+)\}",  # of AsciiDoc and LaTeX
     re.MULTILINE | re.IGNORECASE,
@@ -285,7 +285,8 @@ def find_first_heading(text: str, *, is_title: bool = False) -> str:
     ``is_title`` leaves out a heading below the first level that follows other text, because it is that of a section.
     """
     plain = FENCED_CODE.sub("", text[:20_000])
-    match = HEADING.search(plain)
+    found = (match for match in HEADING.finditer(plain) if not match["line"] or len(match["line"]) >= len(match[3]))
+    match = next(found, None)
     if not match or (is_title and "##" in match[0][:5] and TEXT_LINE.search(plain[: match.start()])):
         return ""
     return MARKUP.sub("", LINK.sub(r"\1", next(filter(None, match.groups())))).strip()
@@ -410,18 +411,19 @@ HEAD_FIELD = re.compile(  # "Date: 5 March 2030", ":Date:", "#+DATE: <5 March>",
     r"[{<]?(?:\$Date:? )?(?P<value>[^\s\[].{0,80}?)[>}]?[ \t]*\r?$|^v?[\d.]+, (?P<day>\d{4}-\d\d-\d\d)",
     re.IGNORECASE | re.MULTILINE,
 )
+TITLE_OF_ANOTHER = re.compile(r"^(?:name|by):|\S\s*\n\s*\n", re.IGNORECASE | re.MULTILINE)  # before a person's title
 BRACES = str.maketrans("", "", "{}")
 PANDOC_TITLE = re.compile(r"% (?P<title>.*)\n(?:% .*\n% (?P<date>.*))?")
 
 
 def read_head_fields(text: str) -> dict[str, object]:
     """Return the title and the dates that lines at the start of a text give, as in memos, reST, AsciiDoc and LaTeX."""
-    head = text[:MAX_HEAD_CHARS]
+    head = FENCED_CODE.sub("", text[:MAX_HEAD_CHARS])
     fields: dict[str, object] = {}
     for match in HEAD_FIELD.finditer(head):
         key, value = (match["key"] or "date").lower(), (match["value"] or match["day"]).translate(BRACES)
-        is_first = key != "title" or HEADING.search(head, 0, match.start()) is None
-        if is_first and (key == "title" or any(map(str.isdigit, value))):
+        before = TITLE_OF_ANOTHER if match[0][0].isalpha() else HEADING
+        if re.search(r"\d", value) if key != "title" else not before.search(head, 0, match.start()):
             fields.setdefault(key.replace("revdate", "date"), value)
     return fields
 

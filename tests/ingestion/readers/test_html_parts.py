@@ -229,6 +229,7 @@ def test_labels_next_to_each_other_stay_words() -> None:
         ("Last updated: 2030-03-05", "2030-03-05"),
         ("Zuletzt geändert am 05.03.2030", "2030-03-05"),
         ("The bridge was last modified in 1999.", None),
+        ("The bridge was last modified on 5 March 1999 and is open.", None),
     ],
 )
 def test_a_page_has_the_date_of_its_last_change_that_it_names_rather_than_one_of_its_text(
@@ -238,6 +239,16 @@ def test_a_page_has_the_date_of_its_last_change_that_it_names_rather_than_one_of
     due += "<style>/* Last updated: 2003-01-01 */</style><p>Due on <time datetime='2031-04-01'>1 April</time>.</p>"
     found = document_date(read_file(f"<h1>Keys</h1>{due}<div>{line}</div>").metadata)
     assert str(found) == (day or "2031-04-01")
+
+
+def test_a_sign_that_links_to_another_page_stays() -> None:
+    text = read_file("<h1>Keys<a href='#keys'>¶</a></h1><p>See <a href='/law'>§</a> 5.</p>").text
+    assert text == "# Keys\n\nSee [§](/law) 5."
+
+
+def test_bars_in_a_table_with_a_list_do_not_divide_its_cells() -> None:
+    rows = "<tr><th>Gate</th><th>Keys</th></tr><tr><td>East<ul><li>a | b</li></ul></td><td>c | d</td></tr>"
+    assert read_file(f"<table>{rows}</table>").text.endswith("| East  - a \\| b | c \\| d |")
 
 
 def test_a_charset_declared_after_long_comments_is_used() -> None:

@@ -184,6 +184,18 @@ def test_lines_of_flowed_text_are_joined(form: str, lines: str) -> None:
     assert document.text.endswith("boat house east.\n\n> Where\n> is it?\n--\nAda")
 
 
+def test_an_answer_below_a_flowed_quotation_stays_apart() -> None:
+    document = read(b"From: Ada\nContent-Type: text/plain; format=flowed\n\n> Where is it? \nIn the \nboat house.\n")
+    assert document.text.endswith("> Where is it?\nIn the boat house.")
+
+
+def test_a_saved_page_is_read_if_one_of_its_frames_is_no_text() -> None:
+    page = "Content-Type: text/html\n\n<html><body>East.</body></html>\n"
+    frame = "Content-Type: text/html\nContent-Transfer-Encoding: base64\n\n" + 20 * "AAECAwQFBgcICQoLDA0O" + "\n"
+    document = read_bytes(write_parts("related", page, frame).encode(), "a.mht")
+    assert document.text == "East." and document.metadata["left_out"] == {"frames that are not text": 1}
+
+
 def test_times_of_subtitles_may_have_one_digit_and_a_saved_page_is_titled_by_its_page() -> None:
     assert read_bytes(b"1\n0:0:1,0 --> 0:0:2,0\nRing twice.\n", "a.srt").text == "Ring twice."
     page = "Content-Type: text/html\n\n<html><head><title>Pier guide</title></head><body>East.</body></html>\n"

@@ -583,7 +583,7 @@ YEAR = re.compile(r"\d{4}")
 LAST_CHANGE = re.compile(  # as wikis and manuals write it in a line of its own
     r"^.{0,40}?\b(?:last|zuletzt|dernière|última) (?:updated?|modified|edited|changed|revised|geändert|aktualisiert"
     r"|mise à jour|modification|actualización|atualização)"
-    r"(?:(?: on| am| le| el| ?:)\s+|\s+(?=\d))([^:]{0,25}\d{4}[-\d]{0,6})",
+    r"(?:(?: on| am| le| el| ?:)\s+|\s+(?=\d))([^:]{0,25}\d{4}[-\d]{0,6})(?!\d|\s(?!at|by|um|von|à|par)[^\W\d])",
     re.IGNORECASE | re.MULTILINE,
 )
 COMMENT_NAME = re.compile(r"(?:^|\s)(?:comment(?:$|[\s_-])|review$)")  # a class, or the itemprop after it
@@ -1140,8 +1140,8 @@ def _is_file_boilerplate(element: HtmlElement) -> bool:
 
 def _is_mark(element: HtmlElement) -> bool:
     """Return whether a part only links to a heading, its source or its editor, or from a note back to the text."""
-    is_sign = element.tag == "a" and PERMALINK.fullmatch(_element_text(element)) is not None
-    return is_sign or MARK_NAME.search(element.get("class", "")) is not None
+    is_sign = element.tag == "a" and "#" in element.get("href", "#") and PERMALINK.fullmatch(_element_text(element))
+    return bool(is_sign or MARK_NAME.search(element.get("class", "")))
 
 
 def _is_boilerplate(element: HtmlElement) -> bool:
@@ -1387,7 +1387,7 @@ def _serialize(element: html.HtmlElement, *, with_tail: bool) -> str:
 # --- Tables, prepared for Markdown ---
 
 ROW_XPATH = "./tr | ./thead/tr | ./tbody/tr | ./tfoot/tr"
-PROSE_XPATH = ".//h1 | .//h2 | .//h3 | .//h4 | .//ul | .//ol | .//pre | .//table"  # marks of a layout table
+PROSE_XPATH = ".//h1 | .//h2 | .//h3 | .//h4 | .//pre | .//table"  # marks of a layout table
 MAX_CELL_SPAN = 60  # cells; a larger span is an error in the page
 MAX_NESTED_TABLE_CHARS = 600  # of a nested table that becomes its cell's text
 

@@ -40,7 +40,7 @@ MAILBOX_LINE = re.compile(
     rb"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2} +[A-Z][a-z]{2}),?(?: +\d{4})? +\d\d:\d\d(?::\d\d)?"
     rb"(?: +(?:[+-]?\d{4}|(?:[A-Z]{1,5})?[+-]\d\d:?\d\d|\(?[A-Z]{1,5}\)?|remote from \S{1,80}))*[ \t\r]*\n"
 )
-FLOWED_LINE = re.compile(r"(?<!^--) \r?\n(?=[^>\s])", re.MULTILINE)  # ends within a paragraph (RFC 3676)
+FLOWED_LINE = re.compile(r"^(?!>|-- \r?$)(.*) \r?\n(?=[^>\s])", re.MULTILINE)  # within a paragraph (RFC 3676)
 FOLD = re.compile(r"\r?\n[ \t]+")
 ESCAPED_BYTE = re.compile(rb"\\udc([89a-f][0-9a-f])")
 QUOTED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -90,7 +90,11 @@ def read_saved_page(data: bytes, name: str) -> Draft:
     """Return the text of a page, and of the pages in its frames. The title is the subject."""
     message = _parse_message(data.lstrip())
     parts = [part for part in _list_parts(message) if part.get_content_subtype() == "html"]
-    pages = [read_html(_read_bytes(part), name, part.get_content_charset()) for part in parts]
+    pages = list[Draft]()
+    for part in parts:
+        with suppress(UnreadableDocument):
+            pages.append(read_html(_read_bytes(part), name, part.get_content_charset()))
+    leave_out("frames that are not text", len(parts) - len(pages))
     metadata = dict(pages[0].metadata) if pages else {}
     if day := _read_date(message):
         metadata.setdefault("time", day)
@@ -157,7 +161,7 @@ def _read_body(part: MIMEPart, name: str) -> str | None:
     with suppress(UnreadableDocument):
         text = decode_text(data, name, charset or (find_charset(data) if is_page else None))
         if part.get_param("format") == "flowed":
-            text = FLOWED_LINE.sub("" if part.get_param("delsp") == "yes" else " ", text)
+            text = FLOWED_LINE.sub(r"\1" if part.get_param("delsp") == "yes" else r"\1 ", text)
         return convert_fragment(text) if is_page else text
 
 

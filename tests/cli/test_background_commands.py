@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from commands import Ran
 
 from workbench import Workbench
 from workbench.storage.jobs import JobParts
-from workbench.types import Progress
+from workbench.types import STILL_READING, Progress
 
 
 def test_a_new_index_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
@@ -102,3 +103,27 @@ def test_an_ingest_of_nothing_or_into_an_unknown_index_is_refused_at_once(
     assert "unheard" in workbench("ingest", str(animals), "--index", "unheard", "--background").err
     assert "nothing" in workbench("ingest", str(animals), "--project", "nothing", "--background").err
     assert (wb.jobs.count(), wb.sources.count()) == (0, 0)
+
+
+def test_a_search_reports_an_ingest_that_outlasts_another_into_the_same_source(
+    animals: Path, folder: Callable[..., Path], wb: Workbench
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def outlast(progress: Progress) -> None:
+        begun.set()
+        may_end.wait(30)
+
+    later = folder({"ants.md": "Ants."}, "later")
+    second = threading.Thread(target=wb.ingest, args=[later], kwargs={"source": "Animals", "on_progress": outlast})
+
+    def start_second(progress: Progress) -> None:
+        if not begun.is_set():
+            second.start()
+            begun.wait(30)
+
+    wb.ingest(animals, source="Animals", on_progress=start_second)
+    reads = [STILL_READING in wb.search("zebras", strategy="keyword").notes]
+    may_end.set()
+    second.join()
+    assert [*reads, STILL_READING in wb.search("zebras", strategy="keyword").notes] == [True, False]

@@ -171,7 +171,7 @@ class DocumentService:
             tags=destination.tags,
             for_ingest=True,
         )
-        with self._sources.fill(target.id), self._corpus.sources.hold(target.id):  # for searches
+        with self._sources.fill(target.id), self._corpus.sources.hold(target.id, shared=True):  # for searches
             files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, paths=places, failures=files.failures))
         is_kept = bool(report.document_ids) or self._sources.is_kept(target.id)

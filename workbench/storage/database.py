@@ -234,7 +234,7 @@ def local_settings(settings: Mapping[str, str]) -> str:
 
 @contextmanager
 def hold_lock(
-    connection: psycopg.Connection[tuple[object, ...]], number: sql.SQL, key: object, *, waits: bool
+    connection: psycopg.Connection[Any], number: sql.SQL, key: object, *, waits: bool, shared: bool = False
 ) -> Generator[bool]:
     """Hold an advisory lock inside the block; yield False if it is taken and ``waits`` is false.
 
@@ -246,9 +246,10 @@ def hold_lock(
         number: Expression for the lock's number, with ``key`` as its parameter.
         key: What is locked.
         waits: Whether to wait for the lock.
+        shared: Whether others may hold it too, who also share it.
     """
     pooled = is_pooled(connection)
-    name = f"pg_{'' if waits else 'try_'}advisory_{'xact_' if pooled else ''}lock"
+    name = f"pg_{'' if waits else 'try_'}advisory_{'xact_' if pooled else ''}lock{'_shared' if shared else ''}"
     taking = sql.SQL("SELECT {}({})::text").format(sql.Identifier(name), number)
     with connection.transaction() if pooled else nullcontext():
         if pooled:
@@ -509,7 +510,7 @@ class Table:
         return next(iter(self._column(name, values, **parts)), None)
 
     @contextmanager
-    def hold(self, name: str) -> Generator[bool]:
+    def hold(self, name: str, *, shared: bool = False) -> Generator[bool]:
         """Hold a name, such as a job's id, for this process inside the block; yields False if another process holds it.
 
         The lock belongs to a separate connection, so it always ends with the process.
@@ -517,7 +518,7 @@ class Table:
         with (
             translate_errors(self._database.url),
             connect(self._database.url) as connection,
-            hold_lock(connection, NAME_AS_NUMBER, name, waits=False) as ours,
+            hold_lock(connection, NAME_AS_NUMBER, name, waits=False, shared=shared) as ours,
         ):
             yield ours
 

@@ -234,7 +234,7 @@ def local_settings(settings: Mapping[str, str]) -> str:
 
 @contextmanager
 def hold_lock(
-    connection: psycopg.Connection[Any], number: sql.SQL, key: object, *, waits: bool, shared: bool = False
+    connection: psycopg.Connection[tuple[object, ...]], number: sql.SQL, key: object, *, waits: bool, shared: bool
 ) -> Generator[bool]:
     """Hold an advisory lock inside the block; yield False if it is taken and ``waits`` is false.
 

@@ -47,7 +47,7 @@ def migrate(url: str) -> list[str]:
         _check_encoding(connection, url)
         if _fetch_applied(connection) == _checksums(wanted) and jobs.is_current(connection):
             return []
-        with hold_lock(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # one transaction through a pooler
+        with hold_lock(connection, sql.SQL("%s::bigint"), _LOCK, waits=True, shared=False):  # one transaction if pooled
             connection.execute(SETTINGS_OF_TRANSACTION.encode())  # needed through a pooler, harmless otherwise
             ran = _apply(connection, wanted)
             jobs.migrate_queue(connection)

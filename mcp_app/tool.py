@@ -57,10 +57,16 @@ def notes_json(nothing_close: str, degraded: Sequence[str], suggestion: str = "U
 JOB_TOOLS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # tools that show a job, preferred first
 
 
+def name_tools(message: str) -> str:
+    """Return a message with the call that resumes an experiment in place of the command."""
+    call = re.sub(r"workbench experiments resume (\w+)", r'run_experiment(resume="\1")', message)
+    return call.replace(") --budget DOLLARS", ", budget=DOLLARS)")
+
+
 def job_json(job: Job) -> JsonObject:
     """Return a job as the tools show it."""
-    names = ("title", "kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
-    shown: JsonObject = {"job_id": job.id, **pick(job, *names, "completed_at")}
+    names = ("title", "kind", "status", "done", "total", "seconds_left", "error", "source_id", "created_at")
+    shown: JsonObject = {"job_id": job.id, **pick(job, *names, "completed_at"), "message": name_tools(job.message)}
     if not job.is_finished:
         shown["percent"] = int(job.share * 100)
     return shown | {"stalled": job.stalled} if job.stalled else shown

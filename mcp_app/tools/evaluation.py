@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import MAX_TEXT_CHARS, MAX_TITLE_CHARS, Items, cut
-from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, pick
+from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_schema, name_tools, pick
 from mcp_app.tools.reading import ITEM_OFFSET, LIMIT, get_job
 from workbench.errors import NotFound
 from workbench.types import JsonObject, JsonValue, ParameterValue, Scope, to_plain
@@ -461,7 +461,7 @@ def get_leaderboard(
     answer: JsonObject = {"success": True, **UNTRUSTED, "status": experiment.status, "metric": metric}
     answer |= {"runs": rows, "count": len(rows), "total": len(lines), "outcome": outcome, "notes": notes}
     if experiment.status != "done":
-        answer["message"] = experiment.message
+        answer["message"] = name_tools(experiment.message)
     if experiment.note:
         answer["note"] = experiment.note
     if experiment.bars or experiment.planned_bars:

@@ -644,7 +644,8 @@ def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS_HINT) from None
     if action in _CONTINUING_ACTIONS:
         call.opening.work_jobs()
-    return {"success": True, "job": job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
+    shown = job_json(job)
+    return {"success": True, "job": shown, "message": f"Job {job.status}: {job.stalled or shown['message']}"}
 
 
 def _list_crawls(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:

@@ -198,6 +198,12 @@ def test_an_agent_marks_questions_without_an_answer_and_reads_what_a_run_costs_b
         assert board["refusals"][0].startswith("keyword: Refused ")
         [point] = board["refusal_curves"]["keyword"]
         assert (point["precision"], point["recall"], point["wrong"]) == (1.0, 1.0, 0.0)
+        stopped = agent("run_experiment", test_set="Animals", strategies=["vector"], answers=True, budget=1e-12)
+        priced.work(make_runners(priced))
+        priced.jobs.wait(stopped["job_id"], timeout=120)
+        shown = agent("get_leaderboard", experiment_id=stopped["experiment_id"])["message"]
+        assert shown.endswith(f'higher budget: run_experiment(resume="{stopped["experiment_id"]}", budget=DOLLARS).')
+        assert agent("get_job", job_id=stopped["job_id"])["job"]["message"] == shown
 
 
 def test_an_agent_judges_only_documents_that_exist_and_sees_what_is_unjudged(agent: Agent, wb: Workbench) -> None:

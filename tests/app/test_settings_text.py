@@ -12,6 +12,7 @@ TOLD = [
     (Cell("hybrid", {"vector_weight": 0.75, "fusion": "rrf"}), "vector weight 0.75, fusion rrf"),
     (Cell("hybrid", {"vector_weight": 1.0}, "by_sentences"), "index by_sentences, vector weight 1"),
     (Cell("keyword", {}, "fine"), "index fine"),
+    (Cell("Their search", file_hash="ab12"), "run file"),
 ]
 
 

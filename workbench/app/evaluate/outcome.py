@@ -249,7 +249,7 @@ def _show_refusals(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, 
     """Show the refusals of the best run over the threshold, and offer to set the best one for its index."""
     with st.expander(f"Refusals of {escape_markdown(format_run_title(cell))} by threshold"):
         rows = {
-            f"{point.threshold:.3f}": (
+            str(point.threshold): (
                 f"{point.threshold:.3f}",
                 *(make_figure(share, ".0%") for share in (point.precision or 0.0, point.recall, point.wrong)),
             )
@@ -322,5 +322,5 @@ SETTING_PATTERN = re.compile(r" ?\b([a-z]\w*)=(\S+?)(?:\.0)?(?= |$)")  # of a pa
 
 def format_settings(label: str, strategy: str) -> str:
     """Return a label's index and parameters: "index fine, depth 5" for the label "hybrid on fine depth=5"."""
-    rest = re.sub("^on ", "index ", label.removeprefix(strategy).strip())
+    rest = re.sub("^on ", "index ", label.removeprefix(strategy).replace("(run file)", "run file").strip())
     return SETTING_PATTERN.sub(lambda found: f", {found[1].replace('_', ' ')} {found[2]}", rest).removeprefix(", ")

@@ -277,11 +277,11 @@ def _show_scores(
         rows: dict[str, Sequence[RowCell]] = {}
         for change in (*differ, *same):
             second = [make_figure(change.second), make_figure(change.difference, "+.3f")] if len(pair) > 1 else []
-            title = texts.get(change.question_id, change.question_id)
-            rows[change.question_id] = (title, make_figure(change.first), *second, Press("Why") if explains else None)
+            scores = [make_figure(change.first), *second, *([Press("Why")] if explains else [])]
+            rows[change.question_id] = (texts.get(change.question_id, change.question_id), *scores)
         table = show_rows(
             "changed",
-            ("Question", "A", *(("B", "B - A") if len(pair) > 1 else ()), "On Compare"),
+            ("Question", "A", *(("B", "B - A") if len(pair) > 1 else ()), *(("On Compare",) if explains else ())),
             rows,
             label="Questions of A and B" if len(pair) > 1 else "Questions",
             noun="questions",

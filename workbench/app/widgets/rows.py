@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -57,7 +57,7 @@ def show_rows(
         current: Id of the row that is marked.
     """
     cells = {row: [cell if isinstance(cell, Noted) else Noted(cell, "") for cell in rows[row]] for row in rows}
-    heads = [_make_column(title, [row[place].cell for row in cells.values()]) for place, title in enumerate(columns)]
+    heads = [_make_column(place, title, cells.values()) for place, title in enumerate(columns)]
     shown: list[dict[str, object]] = []
     for row, noted in cells.items():
         values = {head.name: _convert(head.kind, one.cell) for head, one in zip(heads, noted, strict=True)}
@@ -70,11 +70,11 @@ def show_rows(
     )
 
 
-def _make_column(title: str, cells: Sequence[RowCell]) -> Column:
-    """Return a column of the kind of its first cell that is not None."""
+def _make_column(place: int, title: str, rows: Iterable[Sequence[Noted]]) -> Column:
+    """Return a column of the kind of its first cell that is not None; two columns may have the same title."""
     kind: Literal["text", "number", "shown", "state", "score", "strategy", "action"] = "text"
     align: Literal["left", "right"] = "left"
-    match next((cell for cell in cells if cell is not None), ""):
+    match next((row[place].cell for row in rows if row[place].cell is not None), ""):
         case Figure():
             kind, align = "shown", "right"
         case Press():
@@ -87,7 +87,7 @@ def _make_column(title: str, cells: Sequence[RowCell]) -> Column:
             kind = "state" if "state" in cell else "score" if "ends" in cell else "strategy"
         case _:
             pass
-    return Column(title, title, kind, align)
+    return Column(f"{title} {place}", title, kind, align)
 
 
 def _convert(kind: str, cell: RowCell) -> object:

@@ -141,7 +141,7 @@ def test_an_agent_reads_what_became_of_its_proposals(agent: Agent, wb: Workbench
     first, second = (agent("propose_promotion", **proposal)["proposal_id"] for _ in range(2))
     assert [one["state"] for one in agent("list_rivals")["proposals"]] == ["waiting", "waiting"]
     wb.promotions.accept(first)
-    wb.promotions.reject(second, "Too few questions")
+    assert wb.promotions.reject(second, "Too few questions").state == "rejected"
     refused, kept = agent("list_rivals")["proposals"]
     assert (kept["id"], kept["state"], refused["state"]) == (first, "accepted", "rejected")
     assert refused["decided_at"] > kept["decided_at"]

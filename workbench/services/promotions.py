@@ -156,8 +156,9 @@ class PromotionService:
     def reject(self, proposal_id: int, why: str = "") -> Proposal:
         """Reject a proposal; its reason then starts with ``why``, for the agent. Raises NotFound if it is not open."""
         note = f"Rejected: {why.strip()} | " if why.strip() else ""
-        with self._corpus.proposals.decide(proposal_id, accepted=False, note=note) as one:
-            return one
+        with self._corpus.proposals.decide(proposal_id, accepted=False, note=note):
+            pass
+        return self._corpus.proposals.list(proposal_id)[0]
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
         """Undo a scope's newest promotion, and return the one now in effect (None for the built-in default).

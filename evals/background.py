@@ -11,7 +11,7 @@ from pathlib import Path
 from evals.experiments.catalogue import Experiments, run_shared
 from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import tune
-from evals.gateway import index_corpus
+from evals.gateway import check_title, index_corpus
 from evals.judges.endpoint import Endpoint
 from evals.judges.generation import add_llm_questions
 from evals.judges.judging import make_judging, note_verdicts, rate_by_llm
@@ -93,13 +93,15 @@ def enqueue_on_sample(
     is the maximum number of questions; ``answers``, ``repeats`` and ``budget`` are those of the experiment.
 
     Raises:
-        NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
+        NotFound: No such index. InvalidInput: A wrong metric, or an overlong title. ConfigurationError: As
+            ``enqueue_experiment``.
     """
     _check_judging(wb, ragas)
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
-    plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
-    plan |= {"metrics": list(check_metrics(metrics)), "answers": answers, "repeats": repeats, "budget": budget}
+    plan: JsonObject = {"title": title and check_title(title), "limit": limit, "ragas": ragas, "answers": answers}
+    plan |= {"cells": [to_plain(cell) for cell in cells], "repeats": repeats, "budget": budget}
+    plan["metrics"] = list(check_metrics(metrics))
     return enqueue_import(wb, SAMPLE_NAME, experiment=plan)
 
 

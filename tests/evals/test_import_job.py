@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.background import enqueue_import, make_runners, run_import
+from evals.background import enqueue_import, enqueue_on_sample, make_runners, run_import
+from evals.evaluation import make_cells
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY
@@ -41,6 +42,12 @@ def test_a_folder_is_imported_by_a_worker(wb: Workbench, beir: WriteTestSet) -> 
     info = TestSetStore(wb).info(str(done.result["test_set"]))
     assert (info.questions, info.judgments) == (12, 12)
     assert job.id in {shown.id for shown in wb.jobs.in_view()}  # until it is put away
+
+
+def test_a_title_that_is_too_long_is_refused_before_the_sample_is_imported(wb: Workbench) -> None:
+    with pytest.raises(InvalidInput, match="at most 300"):
+        enqueue_on_sample(wb, "t" * 301, make_cells(["keyword"]), metrics=["mrr@10"], limit=None, ragas="none")
+    assert not wb.jobs.list()
 
 
 class HeardAssignment(Assignment):

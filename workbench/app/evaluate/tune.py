@@ -133,7 +133,7 @@ def _start_experiment(wb: Workbench, job: Job) -> None:
         for finalist in (search.finalists if search else ())
     ]
     test_set = as_text(job.parameters["dataset"])
-    experiment = Experiments(wb).create(f"Finalists of {job.title.lower()}", test_set, cells)
+    experiment = Experiments(wb).create(f"Finalists of {job.title.lower()}"[:300], test_set, cells)
     enqueue_experiment(wb, experiment.id)
     address.put(experiment=experiment.id, view=None)
     st.rerun()

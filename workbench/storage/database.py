@@ -513,7 +513,7 @@ class Table:
     def hold(self, name: str, *, shared: bool = False) -> Generator[bool]:
         """Hold a name, such as a job's id, for this process inside the block; yields False if another process holds it.
 
-        The lock belongs to a separate connection, so it always ends with the process.
+        The lock belongs to a separate connection, so it always ends with the process. Others may hold it if ``shared``.
         """
         with (
             translate_errors(self._database.url),

@@ -1,4 +1,4 @@
-"""Sources: collections of documents, and the sources of a scope."""
+"""Sources: collections of documents, the projects and folders that have them, and the sources of a scope."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_an_upload_ends_with_a_toast_a_title_and_one_line_that_vanishes(goto, fi
         expect(page.get_by_test_id("stToast")).to_contain_text("Done: Adding 1 file to Groynes", timeout=60_000)
         expect(page).to_have_title(re.compile(r"^\(done\) Library"))
         expect(tray.get_by_role("link", name="Ask a question")).to_be_visible()
-        assert tray.bounding_box()["height"] < 50
+        page.wait_for_function("document.querySelector('.st-key-tray')?.offsetHeight < 50")
         expect(tray).to_have_count(0)
         page.get_by_role("radio", name="Projects and folders").click()
         expect(page).to_have_title(re.compile("^Projects and folders · Library"))

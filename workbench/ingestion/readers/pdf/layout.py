@@ -212,8 +212,8 @@ SPREAD_WORD = re.compile(r"[^\W_]{3,40}|[^\W\d_]{2}")
 
 def join_spread_letters(markdown: str, text: str) -> str:
     """Return Markdown with the words of a text that the parser divides if their letters have gaps: "A N N U A L"."""
-    known = set(SPREAD_WORD.findall(markdown))
-    for word in {*SPREAD_WORD.findall(text)} - known:
+    known, letters = set(SPREAD_WORD.findall(markdown)), markdown.replace(" ", "")
+    for word in filter(letters.__contains__, {*SPREAD_WORD.findall(text)} - known):
         gap = " " if word.isdecimal() else " ?"  # "10 6" may be a superscript
         markdown = re.sub(rf"(?<!\w){gap.join(word)}(?!\w)", word, markdown)
     return markdown

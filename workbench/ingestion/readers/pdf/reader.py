@@ -231,16 +231,18 @@ PAGE = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Pag
 CATALOG = re.compile(rb"(\d+\s+\d+)\s+obj\b(?:(?!endobj)[^\0]){0,2000}?/Type\s*/Catalog\b")
 
 
-OBJECT_STREAM = re.compile(rb"<<((?:(?!endobj|stream\b)[^\0]){0,500}?/ObjStm\b(?:(?!endobj)[^\0]){0,500}?)stream\r?\n")
+OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\0]{0,500}?stream\r?\n")
+MAX_OBJECT_BYTES = 100_000_000  # of the objects of one stream
 
 
 def _unpack_objects(data: bytes) -> Iterator[bytes]:
     """Yield the objects in the compressed object streams of a file as objects of their own."""
     for stream in OBJECT_STREAM.finditer(data):
         unpacker, end = zlib.decompressobj(), data.find(b"endstream", stream.end())
+        head = data[max(0, stream.start() - 500) : stream.end()].rpartition(b" obj")[2]
         try:
-            text = unpacker.decompress(data[stream.end() : end if end > 0 else None])
-            start = int(stream[1].partition(b"/First")[2].split(b"/")[0].strip(b"> \r\n"))
+            text = unpacker.decompress(data[stream.end() : end if end > 0 else None], MAX_OBJECT_BYTES)
+            start = int(head.partition(b"/First")[2].split(b"/")[0].rstrip(b"stream>\r\n "))
             numbers = list(map(int, text[:start].split()))
         except (zlib.error, ValueError):  # damaged, or encrypted
             continue

@@ -141,6 +141,19 @@ def test_headings_keep_the_numbers_of_their_style() -> None:
     assert read(body, numbering(("decimal", "§ %1"))).text == "# § 1 Scope\n\n# Preface\n\n# § 2 Fees"
 
 
+@pytest.mark.parametrize("levels", [(1, None), (9, 1)], ids=["its base", "its own"])
+def test_headings_are_read_by_the_outline_level_of_their_style(levels: tuple[int, int | None]) -> None:
+    outlines = [f'<w:pPr><w:outlineLvl w:val="{level}"/></w:pPr>' if level is not None else "" for level in levels]
+    styles = '<w:style w:type="paragraph" w:styleId="Base"><w:name w:val="Base"/>' + outlines[0] + "</w:style>"
+    styles += '<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="Base"/>' + outlines[1]
+    parts = {"styles.xml": ("styles", f"<w:styles {NAMESPACES}>{styles}</w:style></w:styles>")}
+    line = '<w:p><w:pPr><w:pStyle w:val="Own"/></w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    clause = "The office keeps the keys of every gate. " * 4
+    table = f"<w:tbl><w:tr><w:tc>{line.format('Gate')}</w:tc><w:tc>{line.format('Key')}</w:tc></w:tr></w:tbl>"
+    text = read(line.format("Keys") + line.format(clause) + table, parts).text
+    assert text == f"## Keys\n\n{clause.strip()}\n\n| Gate | Key |\n| --- | --- |"
+
+
 def test_headers_and_footers_are_read_once_and_page_numbers_not() -> None:
     page = '<w:r><w:t>Page </w:t></w:r><w:fldSimple w:instr=" PAGE "><w:r><w:t>7</w:t></w:r></w:fldSimple>'
     section = '<w:sectPr><w:headerReference r:id="header1"/><w:footerReference r:id="footer1"/></w:sectPr>'

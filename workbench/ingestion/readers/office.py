@@ -672,6 +672,7 @@ def _prepare_packages(package: Package) -> Iterator[bytes]:
         _prepare_part(package, part, known)
         if part.path == main:
             NumberedText(Numbering(package.parse(numbering), known), known).write(part.root)
+            _name_headings(part.root, known)
             _add_margins(package, part, known)
     _drop_dangling_references([part.root for part in parts])
     body = next((part.root.find(WORD + "body") for part in parts if part.path == main), None)
@@ -1039,6 +1040,20 @@ def _write_symbols(paragraph: XmlElement, known: StyleSheet) -> None:
             text.text = PRIVATE_SIGN.sub(lambda sign, fonts=fonts: format_symbols(sign[0], *fonts), written)
         elif (own := run.find(f"{WORD}rPr/{WORD}rFonts")) is not None:
             text.text = format_symbols(written, own.get(WORD + "ascii"))
+
+
+MAX_HEADING_CHARS = 120  # of a paragraph with an outline level; contracts give them to whole clauses
+
+
+def _name_headings(root: XmlElement, known: StyleSheet) -> None:
+    """Give headings outside tables whose style has an outline level the style that the converter knows."""
+    for style in root.iter(WORD + "pStyle"):
+        found = (one.find(f"{WORD}pPr/{WORD}outlineLvl") for one in known.chain(_value(style)))
+        level = next((_value(one) for one in found if one is not None), "9")
+        paragraph = next(style.iterancestors(WORD + "p"), root)
+        is_apart = next(paragraph.iterancestors(WORD + "tc"), None) is None
+        if level in "012345" and is_apart and len(_text(paragraph)) <= MAX_HEADING_CHARS:
+            style.set(WORD + "val", f"Heading{int(level) + 1}")
 
 
 def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:

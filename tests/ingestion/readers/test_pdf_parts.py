@@ -108,6 +108,25 @@ def test_lines_in_a_fixed_width_font_keep_their_indents_and_the_figures_of_their
     assert lines[3:-1] == listed[2:]
 
 
+def test_code_at_the_end_of_a_column_is_before_the_code_at_the_top_of_the_next() -> None:
+    prose = 12 * ["The office lends the keys to crews, who"]
+    codes = [["def lend(keys):", "    for key in keys:", "        key.sign()"], ["def close(gate):", "    gate.bar()"]]
+
+    def draw(canvas: Canvas) -> None:
+        for left, parts in ((50, [prose, codes[0]]), (310, [codes[1], prose])):
+            height = 780
+            for lines in parts:
+                canvas.setFont(*(("Helvetica", 10) if lines is prose else ("Courier", 9)))
+                for line in lines:
+                    canvas.drawString(left, height, line)
+                    height -= 12
+                height -= 8
+
+    text = read_bytes(drawn(draw), "columns.pdf").text
+    first, second = ("\n".join(lines) for lines in codes)
+    assert first in text and second in text and text.index(first) < text.index(second)
+
+
 def test_years_centred_over_quarters_without_rules_between_columns_apply_to_each() -> None:
     rows = [["", "2023", "", "2024", ""], ["Ferry", "Q1", "Q2", "Q1", "Q2"]]
     rows += [[name, *(f"{1_234 + 999 * at + 7 * place:,}" for at in range(4))] for place, name in enumerate("ABCDE")]

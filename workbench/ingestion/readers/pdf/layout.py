@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby, pairwise, takewhile
+from itertools import pairwise, takewhile
 from math import hypot, inf
 from pathlib import Path
 from statistics import median
@@ -81,8 +81,15 @@ def restore_fixed_width(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     The parser reads the columns of such a list one after another, so that no row has its figures.
     """
     blocks, result = list_blocks(page), list(texts)
-    for kind, run in groupby(enumerate(blocks if len(blocks) == len(texts) else ()), key=lambda one: one[1].kind):
-        boxes = {place: block.box for place, block in run if kind == "code" and block.box is not None}
+    runs, before = list[dict[int, Box]](), None
+    for place, block in enumerate(blocks if len(blocks) == len(texts) else ()):
+        box = block.box if block.kind == "code" else None
+        if box and (before is None or box[3] <= before[1]):  # a list of its own, at the top of the next column
+            runs.append({})
+        if box:
+            runs[-1][place] = box
+        before = box
+    for boxes in runs:
         areas = list(boxes.values())
         items = [item for item in page.text_items if item.text.strip() and any(_is_in_box(item, box) for box in areas)]
         if not items:

@@ -127,6 +127,21 @@ def test_code_at_the_end_of_a_column_is_before_the_code_at_the_top_of_the_next()
     assert first in text and second in text and text.index(first) < text.index(second)
 
 
+def test_a_note_in_a_label_is_no_figure_next_to_figures_with_blanks() -> None:
+    rows = [("", "2030", "2029"), ("Assets",)]
+    rows += [("Cash (Note 3)", "1 234 567", "2 345 678"), ("Loans (Note 12)", "12 345", "23 456")]
+    rows += [("Harbour dues", "345 678", "(456 789)"), ("Total (Note 3)", "1 592 590", "1 912 345")]
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for place, (label, *figures) in enumerate(rows):
+            canvas.drawString(50, 780 - 14 * place, label)
+            for column, figure in enumerate(figures):
+                canvas.drawRightString(400 + 100 * column, 780 - 14 * place, figure)
+
+    assert read_table(drawn(draw))[3:] == [f"| {' | '.join(row)} |" for row in rows[3:]]
+
+
 def test_years_centred_over_quarters_without_rules_between_columns_apply_to_each() -> None:
     rows = [["", "2023", "", "2024", ""], ["Ferry", "Q1", "Q2", "Q1", "Q2"]]
     rows += [[name, *(f"{1_234 + 999 * at + 7 * place:,}" for at in range(4))] for place, name in enumerate("ABCDE")]

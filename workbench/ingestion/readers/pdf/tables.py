@@ -180,12 +180,17 @@ def _join_signs(words: Iterable[PlacedText]) -> list[PlacedText]:
 def _find_last_figures(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
     """Return the figures at the end of a line. A figure close to a word, such as a year, is part of the label."""
     count = 0
-    while count < len(pieces) and _is_figure(pieces[-1 - count].text):
+    while count < len(pieces) and _is_balanced_figure(pieces[-1 - count].text):
         count += 1
     first = len(pieces) - count
     while 0 < first < len(pieces) and pieces[first].left - pieces[first - 1].right <= close:
         first += 1
     return list(pieces[first:])
+
+
+def _is_balanced_figure(text: str) -> bool:
+    """Return whether a text is a figure with balanced brackets: "3)" is the end of "(Note 3)"."""
+    return _is_figure(text) and text.count("(") == text.count(")")
 
 
 def _is_figure(text: str) -> bool:

@@ -138,7 +138,7 @@ def test_a_job_that_was_stopped_in_its_run_keeps_its_source(
     wb.jobs.table.fills(job, source.id)
     assert (work(job), titles(wb)) == ("cancelled", ["Port"])
     wb.jobs.resume(job)
-    assert (titles(wb), STILL_READING in wb.search("buoys").notes) == ([], True)
+    assert (titles(wb), STILL_READING in wb.search("buoys").notes) == (["Port"], True)
     assert work(job) == "completed_with_errors"
     assert wb.sources.get("Port").id == source.id
 

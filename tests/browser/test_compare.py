@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 from browser_server import wait_until_up
+from looks import settled
 from playwright.sync_api import Locator, Page, expect
 from urllib3 import PoolManager
 
@@ -53,6 +54,7 @@ def test_hovering_a_hit_lights_the_same_passage_everywhere(goto):
 def test_keys_alone_ask_move_explain_and_open(goto, keep):
     page = goto(f"/?q={QUESTION}")
     expect(page.locator(".card").first).to_be_visible()
+    settled(page)  # the keys are the last part of a page to come
     page.locator("body").press("/")
     expect(page.get_by_label("Question")).to_be_focused()
     page.locator(".card .title").first.focus()
